@@ -19,7 +19,7 @@ __global__ void twice(DeviceSpan<const float> in, DeviceSpan<float> out) {
     if (i < in.size()) out[i] = 2.0f * in[i];
 }
 
-// Pinned memory of the host: the GPU copies to it while the host goes on.
+// Pinned memory (day 9) of the host: the GPU copies to it while the host goes on.
 class Box {
   public:
     explicit Box(std::size_t floats) { CUDA_CHECK(cudaMallocHost(&data_, floats * sizeof(float))); }

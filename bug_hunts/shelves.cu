@@ -19,8 +19,8 @@ struct Box {
     float content;
 };
 
-// Idea: a radix sort in shared memory, a block for each shelf. First by the last digit of the
-// numbers, then by the first one.
+// Idea: a radix sort (day 19) in shared memory, a block for each shelf. First by the last digit of
+// the numbers, then by the first one.
 // Cost removed: comparisons.
 // Still limits it: one thread adds up the counts; for each box, those before it are looked at.
 __global__ void sort_shelf(DeviceSpan<const float> in, DeviceSpan<float> out) {

@@ -12,7 +12,7 @@
 #     as add_test; its outcome is reported, which ./course test counts. For other commands, and for programs of course_test once more
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." QUESTION "..." PART "..." [NEEDS day01 ...] [BEYOND_NEEDS day15 ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BEYOND_HOURS n] [BESIDE "..." [BESIDE_VERSION "..."]]
-#              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
+#              [NO_COUNTERS "..."] [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
 #              [CLEAN_SIZES ...] [HOPPER])
 #     one day, from the files in its directory: the targets <directory>_program and <directory>_test, and <directory> for both; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
 #     TITLE to HOURS: the day's row on the front page. PART: the title of its part. NEEDS: the days that have to be read before it;
@@ -21,6 +21,7 @@
 #     of its folder beyond/. Where there is a program.cu, it is the target <directory>_whole, which uses no library of the course;
 #     BESIDE: the problem, as its records call it, whose best result stands there (without it: the one with the most versions),
 #     or that of BESIDE_VERSION;
+#     NO_COUNTERS: why a profiler has nothing to count in it, and what to look at instead: sentences, which ./course profile prints;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
 #     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels; a debugger takes the first;
 #     HOPPER: <topic>.cu and program.cu have sm_90a's own instructions
@@ -29,7 +30,7 @@
 #     a day of whole programs, each one file <name>.cu with main(): <build>/bin/dayNN_<name>; `./course run` runs them in this order with
 #     these arguments; programs_test.cpp runs them as a user does
 #   course_register_day(DIRECTORY TITLE "..." QUESTION "..." PART "..." [NEEDS ...] [BEYOND_NEEDS ...] CHAPTERS_4E "..." CHAPTERS_5E "..."
-#              HOURS n [BEYOND_HOURS n] [BESIDE "..." [BESIDE_VERSION "..."]] [SMALL_SIZE "..."] [PROGRAMS ...])
+#              HOURS n [BEYOND_HOURS n] [BESIDE "..." [BESIDE_VERSION "..."]] [SMALL_SIZE "..."] [NO_COUNTERS "..."] [PROGRAMS ...])
 #     for ./course and the front page; course_day and course_program_day do it
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 # Tests come in two halves: those of the lessons and of common, once, with threads in ascending order; and the others, which have the
@@ -362,7 +363,7 @@ function(course_add_test)
 endfunction()
 
 function(course_register_day directory)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;SMALL_SIZE"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;SMALL_SIZE;NO_COUNTERS"
     "NEEDS;BEYOND_NEEDS;PROGRAMS")
   foreach(key TITLE QUESTION PART CHAPTERS_4E CHAPTERS_5E HOURS)
     if("${arg_${key}}" STREQUAL "")
@@ -380,7 +381,7 @@ function(course_register_day directory)
   if(arg_BEYOND_HOURS)
     string(APPEND day ", \"beyond_hours\": ${arg_BEYOND_HOURS}")
   endif()
-  foreach(key TITLE QUESTION PART CHAPTERS_4E CHAPTERS_5E BESIDE BESIDE_VERSION SMALL_SIZE)
+  foreach(key TITLE QUESTION PART CHAPTERS_4E CHAPTERS_5E BESIDE BESIDE_VERSION SMALL_SIZE NO_COUNTERS)
     string(TOLOWER ${key} name)
     string(REPLACE "\"" "\\\"" value "${arg_${key}}")
     string(APPEND day ", \"${name}\": \"${value}\"")
@@ -408,7 +409,7 @@ function(course_register_day directory)
 endfunction()
 
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;TEST_SHARDS"
+  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;NO_COUNTERS;TEST_SHARDS"
     "NEEDS;BEYOND_NEEDS;SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
@@ -481,7 +482,7 @@ function(course_day)
   course_register_day(${directory} TITLE "${arg_TITLE}" QUESTION "${arg_QUESTION}" PART "${arg_PART}" NEEDS ${arg_NEEDS}
     BEYOND_NEEDS ${arg_BEYOND_NEEDS} CHAPTERS_4E "${arg_CHAPTERS_4E}" CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}"
     BEYOND_HOURS "${arg_BEYOND_HOURS}" BESIDE "${arg_BESIDE}"
-    BESIDE_VERSION "${arg_BESIDE_VERSION}" SMALL_SIZE "${small_size}")
+    BESIDE_VERSION "${arg_BESIDE_VERSION}" SMALL_SIZE "${small_size}" NO_COUNTERS "${arg_NO_COUNTERS}")
 endfunction()
 
 function(course_program_day)

@@ -31,7 +31,7 @@ void squares_on_gpu(float* out, int n, int threads_per_block) {
 
     const int blocks = (n + threads_per_block - 1) / threads_per_block;
     square<<<blocks, threads_per_block>>>(out_d, n);
-    // Refused at once? Too many threads, too much shared memory, no block at all.
+    // Refused at once? Too many threads, too much shared memory (day 3), no block at all.
     CUDA_CHECK(cudaGetLastError());
     // Failed while it ran? An address out of range, for example.
     CUDA_CHECK(cudaDeviceSynchronize());

@@ -1,8 +1,8 @@
 // Day 1: vector addition. c = a + b for n floats.       PMPP chapters 2 and 3 (4th and 5th edition)
 //
 //   version           what is new                              what limits it
-//   one_per_element   one thread per element                   few bytes in flight; short blocks
-//   grid_stride       a fixed number of threads; each loops    4-byte loads: few bytes in flight
+//   one_per_element   one thread per element                   memory, 71 % busy: few bytes in flight
+//   grid_stride       a fixed number of threads; each loops    memory, 75 % busy: 4-byte loads
 //   float4            16 bytes per load and store              memory bandwidth
 //
 // Each addition reads 8 bytes and writes 4, so 12 n bytes / bandwidth is the best possible time.
@@ -56,6 +56,7 @@ __global__ void add_grid_stride(const float* a, const float* b, float* c, std::s
 inline void launch_grid_stride(const float* a, const float* b, float* c, std::size_t n, cudaStream_t stream) {
     if (n == 0) return;
     const unsigned needed = course::blocks_for(n, kBlockSize);
+    // As many as the data needs, but no more than the GPU can hold at once.
     const unsigned blocks = std::min(needed, course::resident_blocks(add_grid_stride, kBlockSize));
     add_grid_stride<<<blocks, kBlockSize, 0, stream>>>(a, b, c, n);
 }

@@ -5,10 +5,10 @@
 //
 //   version          what is new                                what limits it
 //   uniform          all lanes take the same way                a coefficient from shared memory per step
-//   diverge_by_lane  odd lanes take another branch              both branches, one after the other
+//   diverge_by_lane  odd lanes take another branch              shared memory, for both branches in turn
 //   diverge_by_warp  the same results; whole warps branch       a coefficient from shared memory per step
-//   unequal_loops    each lane has its own number of steps      the longest lane of each warp
-//   sorted_loops     the same results; equal lengths together   loads through an index
+//   unequal_loops    each lane has its own number of steps      shared memory; the longest lane of a warp
+//   sorted_loops     the same results; equal lengths together   latency: loads through an index
 //
 //   chains_1 to _8   1, 2, 4, 8 independent multiply-adds       latency, then arithmetic
 //

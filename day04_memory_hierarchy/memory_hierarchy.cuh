@@ -50,7 +50,7 @@ inline void launch_chase(const unsigned* next, unsigned /*lines*/, unsigned star
 }
 
 // Idea: __ldcg loads through L2 only; L1 is not looked at. All SMs share L2, each has its own L1.
-// Cost added: the way to L2, which L1 spares for a short list.
+// Cost added: the trip to L2, which L1 saves for a short list.
 // Limits it: the latency of L2, of DRAM for a list that is larger than L2.
 __global__ void chase_l2(const unsigned* next, unsigned start, unsigned steps, unsigned* last) {
     unsigned at = start;
@@ -154,7 +154,7 @@ __global__ void read_wide(const unsigned* x, std::size_t n, unsigned* sums) {
         const uint4 quad = quads[i];
         sum += quad.x + quad.y + quad.z + quad.w;
     }
-    if (t < n % 4) sum += x[n - 1 - t];  // up to three elements behind the last quad
+    if (t < n % 4) sum += x[n - 1 - t];  // up to three elements after the last quad
     sums[t] = sum;
 }
 

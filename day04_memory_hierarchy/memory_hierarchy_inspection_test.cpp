@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "beyond/near_and_far.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/inspection_test.hpp"
 #include "memory_hierarchy.hpp"
@@ -37,7 +39,9 @@ Loads of_read(const std::string& version, std::size_t n) {
     const DeviceBuffer<unsigned> x = course::zeros<unsigned>(n);
     DeviceBuffer<unsigned> sums(day04::read_threads(1));
     return global_loads([&] {
-        course::find_version(day04::read_versions(), version).launcher(x.span(), 1, sums.span(), nullptr);
+        const auto versions =
+            version.starts_with("stretch") ? day04::stretch_versions() : day04::read_versions();
+        course::find_version(versions, version).launcher(x.span(), 1, sums.span(), nullptr);
     });
 }
 
@@ -53,6 +57,11 @@ TEST(Lesson, AWideLoadNeedsAFourthOfTheRequests) {
     const Loads wide = of_read("read_wide", n);
     EXPECT_EQ(wide.requests, one.requests / 4);
     EXPECT_EQ(wide.sectors, one.sectors);
+    for (const day04::ReadVersion& version : day04::stretch_versions()) {
+        const Loads stretch = of_read(version.name, n);
+        EXPECT_EQ(stretch.requests, one.requests) << version.name;
+        EXPECT_EQ(stretch.sectors, one.sectors) << version.name;
+    }
 }
 
 TEST(Lesson, TheCopyInSharedMemoryIsReadOnce) {
@@ -72,6 +81,21 @@ TEST(Lesson, TheCopyInSharedMemoryIsReadOnce) {
     EXPECT_EQ(follow("chase").requests, 500U);
     EXPECT_EQ(follow("chase_l2").requests, 500U);
     EXPECT_EQ(follow("chase_shared").requests, 100U) << "3,200 words, 32 at a time";
+}
+
+TEST(Beyond, SharedMemoryMakesTheRoundsLocal) {
+    const std::size_t words = 4096;  // 16 KB, 32 requests of 512 bytes
+    const std::size_t sms = course::multiprocessors();
+    const DeviceBuffer<unsigned> x = course::zeros<unsigned>(words * sms);
+    DeviceBuffer<unsigned> sums(day04::again_threads());
+    const auto add_up = [&](const std::string& version) {
+        return global_loads([&] {
+            course::find_version(day04::again_versions(), version)
+                .launcher(x.span(), 5, sums.span(), nullptr);
+        });
+    };
+    EXPECT_EQ(add_up("again_l1").requests, 5 * 32 * sms);
+    EXPECT_EQ(add_up("again_shared").requests, 32 * sms);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <numeric>
 
+#include "beyond/near_and_far.hpp"
 #include "common/check/require.hpp"
 #include "common/device/random.hpp"
 #include "memory_hierarchy.hpp"
@@ -29,6 +31,32 @@ unsigned sum_on_cpu(std::span<const unsigned> x) {
     for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(x.size()); ++i)
         sum += x[static_cast<std::size_t>(i)];
     return sum;
+}
+
+unsigned lookup_on_cpu(std::span<const unsigned> records, std::span<const unsigned> table) {
+    unsigned sum = sum_on_cpu(records);
+    for (std::size_t i = 0; i < records.size(); i += 32)
+        sum += table[records[i] % table.size()];
+    return sum;
+}
+
+unsigned value_after(unsigned value, unsigned steps) {
+    for (unsigned step = 0; step < steps; ++step)
+        value = value * value + 1;
+    return value;
+}
+
+double empty_share(std::span<const Stay> stays, std::size_t sms, std::size_t blocks_per_sm) {
+    unsigned long long begin = stays[0].begin;
+    unsigned long long end = stays[0].end;
+    double used = 0;
+    for (const Stay& stay : stays) {
+        begin = std::min(begin, stay.begin);
+        end = std::max(end, stay.end);
+        used += static_cast<double>(stay.end - stay.begin);
+    }
+    const double all = static_cast<double>(end - begin) * static_cast<double>(sms * blocks_per_sm);
+    return all == 0 ? 0 : 1 - used / all;
 }
 
 }  // namespace day04

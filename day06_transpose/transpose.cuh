@@ -3,7 +3,7 @@
 //   version         what is new                               what limits it
 //   naive           one thread per element                    strided stores: 32 sectors for 128 B
 //   strided_loads   threadIdx.x walks along `out` instead     strided loads, but L1 keeps sectors
-//   tiled           shared memory turns a 32 x 32 tile        a column of the tile is one bank
+//   tiled           shared memory turns a 32 x 32 tile        latency: a column of the tile is one bank
 //   padded          33 floats per row of the tile             latency: one load in flight per thread
 //   coarsened       a thread moves four elements              memory, 3/4 busy: loads pause at barriers
 //   swizzled        an XOR instead of the padding             the same

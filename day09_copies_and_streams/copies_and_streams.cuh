@@ -45,7 +45,7 @@ __global__ void iterate(const float* in, float* out, std::size_t n, int steps) {
 
 void launch_iterate(const float* in, float* out, std::size_t n, int steps, cudaStream_t stream) {
     iterate<<<course::blocks_for(n, kBlockSize), kBlockSize, 0, stream>>>(in, out, n, steps);
-    CUDA_CHECK_LAUNCH();
+    CUDA_CHECK_LAUNCH();  // was the launch accepted?
 }
 
 // --- Three calls ---------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ __device__ inline std::size_t row_begin(int y, unsigned pitch) {
 }
 
 // The input: rows of `cols` pixels with `channels` values each, RGBRGB...; row y starts y * pitch
-// values after `data`.
+// values after `data`: the pitch is a leading dimension (day 5).
 template <class T>
 struct Source {
     const T* data;

@@ -2,8 +2,8 @@
 //
 //   version         what is new                               what limits it
 //   interleaved     a tree over adjacent pairs                a tree and an atomic per 256 elements; L2
-//   sequential      pairs half the values apart               a tree and an atomic per 256 elements
-//   shared_memory   the tree is in shared memory              a tree and an atomic per 256 elements
+//   sequential      pairs half the values apart               latency: tree and atomic per 256 elements
+//   shared_memory   the tree is in shared memory              latency: tree and atomic per 256 elements
 //   coarsened       each thread first sums many elements      one 4-byte load in flight per thread
 //   shuffle         warps reduce in registers                 one 4-byte load in flight per thread
 //   vectorised      16-byte loads, eight in flight            memory bandwidth

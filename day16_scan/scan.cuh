@@ -59,7 +59,8 @@ __global__ void add_sums(float* out, std::size_t n, const float* sums, unsigned 
 }
 
 // A scan of any length: the sections, a block for each; then their sums, in the same way; then the
-// additions. `sums` has room for the sums of all levels: n / kSection, n / kSection^2, ...
+// additions. `sums` has room for the sums of all levels: n / kSection, n / kSection^2, ... kKernel
+// is a kernel of this file, kSection what one of its blocks scans.
 template <auto kKernel, int kSection>
 void scan_sections(const float* in, float* out, std::size_t n, float* sums, cudaStream_t stream) {
     const std::size_t sections = course::ceil_div<std::size_t>(n, kSection);
@@ -73,7 +74,7 @@ inline void launch_kogge_stone(const float* in, float* out, std::size_t n, float
     scan_sections<kogge_stone, kBlock>(in, out, n, sums, stream);
 }
 
-// Idea: double buffering. A step reads one array and writes the other.
+// Idea: double buffering (as in the ladder). A step reads one array and writes the other.
 // Cost removed: one of the two barriers.
 // Still limits it: n log2 n additions, each with accesses to shared memory (counters at 2^28: 69 %
 // busy; barriers take 15 % of the time of its warps).

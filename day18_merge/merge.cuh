@@ -2,8 +2,8 @@
 //
 //   version           what is new                                   what limits it
 //   sequential        one thread merges everything                  one thread; each step waits for memory
-//   basic             each thread finds its share by co-rank        scattered accesses to global memory
-//   tiled             tiles of a and b in shared memory             stores use 4 of 32 bytes of a sector
+//   basic             each thread finds its share by co-rank        L2: scattered accesses
+//   tiled             tiles of a and b in shared memory             L2: stores use 4 of 32 bytes of a sector
 //   circular_buffer   ring buffers keep what a tile has left        the same
 //
 // The merge loop is sequential, because the next element depends on all elements before it. The
@@ -23,7 +23,8 @@
 
 namespace day18 {
 
-// The sequential merge, by one thread: elements 0 to m - 1 of a, 0 to n - 1 of b.
+// The sequential merge, by one thread: elements 0 to m - 1 of a, 0 to n - 1 of b. A and B are
+// pointers, or the rings of circular_buffer.
 template <class Index, class A, class B>
 __device__ void merge_sequential(A a, Index m, B b, Index n, Key* out) {
     Index i = 0;

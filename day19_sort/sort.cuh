@@ -2,9 +2,9 @@
 //
 //   version                what is new                                   what limits it
 //   radix_1bit             a stable split by each bit, by a scan         32 passes, 28 bytes a key in each
-//   radix_1bit_coalesced   blocks split in shared memory first           32 passes, 12 bytes a key in each
-//   radix_multibit         4 bits in a pass                              short runs: 16 keys of a digit
-//   radix_coarsened        15 keys per thread: longer runs               8 passes, 12 bytes a key in each
+//   radix_1bit_coalesced   blocks split in shared memory first           latency; 32 passes, 12 bytes a key
+//   radix_multibit         4 bits in a pass                              ALU; short runs: 16 keys of a digit
+//   radix_coarsened        15 keys per thread: longer runs               latency; 8 passes, 12 bytes a key
 //
 // A radix sort does not compare keys: a pass sorts them by one of their digits, the lowest one
 // first. Each pass must be stable: where the digits are equal, keys keep the order that the earlier
@@ -50,8 +50,9 @@ __global__ void bits_of_keys(const Key* in, std::size_t n, int bit, unsigned* on
 // Idea: the keys whose bit is 0 come first, then those whose bit is 1, both in the order they had.
 // A scan gives the number of ones before a key, and so the number of zeros before it: its place.
 // Cost removed: all comparisons. 32 passes sort any number of keys.
-// Still limits it: a pass is four kernels, which move 28 bytes a key. The 32 keys of a warp go to
-// two places in memory, that of the zeros and that of the ones.
+// Still limits it: latency. A pass is four kernels, which move 28 bytes a key (2^20 keys, counters:
+// no unit above 43 % here; in scan_parts, which takes longest, ALU 80 %). The 32 keys of a warp go
+// to two places in memory, that of the zeros and that of the ones.
 __global__ void scatter_by_bit(const Key* in, std::size_t n, int bit, const unsigned* ones,
                                const std::size_t* sums, Key* out) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
@@ -117,7 +118,7 @@ __device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
 // adjacent, and so are its ones.
 // Cost removed: 16 of 28 bytes, because a count for each block replaces one for each key. Adjacent
 // threads store to adjacent addresses, except where the zeros end and the ones start.
-// Still limits it: 32 passes.
+// Still limits it: latency, 32 times (2^20 keys, counters: issue slots 58 % busy).
 __global__ void __launch_bounds__(kBlock)
     scatter_split_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
                         const std::size_t* sums, Key* out) {
@@ -172,8 +173,8 @@ __global__ void __launch_bounds__(kBlock)
 // Idea: four bits at a time. Within the block four splits sort by them, one after the other, in
 // shared memory.
 // Cost removed: three of four passes over global memory.
-// Still limits it: a block's 256 keys have 16 digits, so a run has about 16 keys, 64 bytes. There
-// are 16 counts for 256 keys.
+// Still limits it: ALU (2^20 keys, counters: 73 % busy, issue slots 68 %). A block's 256 keys have
+// 16 digits, so a run has about 16 keys, 64 bytes. There are 16 counts for 256 keys.
 __global__ void __launch_bounds__(kBlock)
     scatter_sorted_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
                          const std::size_t* sums, Key* out) {
@@ -252,7 +253,8 @@ __device__ inline void split_tile(Key (&keys)[kEach], int bit, Key* tile) {
 // Idea: a block has 3,840 keys, and a thread 15 consecutive ones of them.
 // Cost removed: 14 of 15 counts, and most scans. A run has about 240 keys, so nearly all sectors
 // are stored whole.
-// Still limits it: a key is read twice in each of 8 passes, and four splits take 8 barriers.
+// Still limits it: latency (2^20 keys, counters: no unit above 32 %). A key is read twice in each
+// of 8 passes, and four splits take 8 barriers.
 __global__ void __launch_bounds__(kBlock)
     scatter_large_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
                         const std::size_t* sums, Key* out) {

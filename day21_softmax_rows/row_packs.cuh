@@ -84,7 +84,7 @@ __device__ Pack load_pack(const Slice<kWhole>& row, int index) {
     return pack;
 }
 
-// Streaming stores: results are evicted from the L2 cache first, so the input stays longer.
+// Streaming stores (day 6): results are evicted from the L2 cache first, so the input stays longer.
 template <bool kWhole>
 __device__ void store_pack(const Slice<kWhole>& row, int index, const Pack& pack) {
     const float* const x = pack.value;

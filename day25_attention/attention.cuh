@@ -2,7 +2,7 @@
 // bias of a layer. PMPP chapters 5 and 6 (products), 10 (reductions), 20 (5th edition).
 //
 //   kernel               computes                                       what limits it
-//   multiply_matrices    scores = scale Q K^T, out = weights V          shared memory, or too few blocks
+//   multiply_matrices    scores = scale Q K^T, out = weights V          shared memory; latency of few blocks
 //   softmax_long_rows    weights = softmax(scores), masked, in place    three reads of each row
 //   fill_rows_kernel     a bias in every row, for a product to add to   L2, which takes the stores
 //

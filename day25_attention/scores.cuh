@@ -90,8 +90,8 @@ constexpr int kWarpsPerBlock = 8;
 // with shuffles. This is `matrix` times `vector`; Luong and Bahdanau use it, too.
 // Cost removed: 7 of 8 floats of each sector that were loaded and not used; idle SMs: 32 threads
 // per score.
-// Still limits it: memory, if there are enough rows. 2,048 rows of 512 columns cannot fill the GPU:
-// the kernel takes 3.6 us, and no unit is above 15 % (counters).
+// Still limits it: the launch with 2,048 rows of 512 columns, which cannot fill the GPU: the kernel
+// takes 3.6 us, and no unit is above 15 % (counters). With enough rows, memory.
 template <int WIDTH>
 __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
     multiply_rows(DeviceMatrix<const float> matrix, DeviceSpan<const float> vector, DeviceSpan<float> out) {

@@ -7,7 +7,8 @@
 //
 // This file is the core; each kernel is followed by its launch. online_softmax.cuh has the online
 // softmax of register_tiles, with several rows in a thread, and attention_tile.cuh copies tiles.
-// beyond/ has two versions on tensor cores, tf32x3 for FP32 and tensor_cores for FP16 and BF16.
+// beyond/ has two versions on tensor cores (day 40), tf32x3 for FP32 and tensor_cores for FP16 and
+// BF16.
 //
 // A row of Q needs the maximum of its scores before the first exponential. The online softmax keeps
 // three running values instead: the maximum m, the sum l of exponentials, and the sum o of weighted

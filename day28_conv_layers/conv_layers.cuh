@@ -13,8 +13,8 @@
 //   implicit_tiled   the tile is loaded from the images          two shared loads for each product
 //
 // Each kernel is followed by its launch. layer.cuh has the shape of a layer. beyond/ has implicit
-// GEMM with larger tiles, Winograd's algorithm, tensor cores and the gradients. Pooling and
-// activations are on day 33.
+// GEMM with larger tiles, Winograd's algorithm, tensor cores (day 40) and the gradients. Pooling
+// and activations are on day 33.
 //
 //   ./course run day28                                every version, verified and timed
 //   ./course run day28 --program                      program.cu: one layer, from main() to the result
@@ -205,7 +205,8 @@ inline void launch_conv_unrolled(const float* x, const float* w, float* y, float
 // where it is needed. Only the load differs: element (row, pixel) of U is element (c, r, s) under
 // that pixel.
 // Cost removed: the memory of the unrolled matrix, and its traffic.
-// Still limits it: two loads from shared memory for each product, as in day 5.
+// Still limits it: shared memory, by two loads for each product, as in day 5 (counters: 64 % busy,
+// FMA 27 %).
 __global__ void conv_implicit_tiled(const float* x, const float* w, float* y, Shape shape) {
     __shared__ float w_tile[kMatrixTile][kMatrixTile];
     __shared__ float u_tile[kMatrixTile][kMatrixTile];

@@ -5,11 +5,11 @@
 //   version   kernels   what is new                  what limits it
 //   plain     7         a kernel for each step       the int8 product: a thread per result
 //
-// X is tokens x inputs, W is outputs x inputs, both half. W8 and its scales are made once, in
-// advance. Only the GPU knows the number of outlier columns, and the host would have to wait for
+// X is tokens (day 25) x inputs, W is outputs x inputs, both half. W8 and its scales are made once,
+// in advance. Only the GPU knows the number of outlier columns, and the host would have to wait for
 // it. So the host queues work for any number, and the kernels read the number. Each kernel is
-// followed by its launch. beyond/ has the products on tensor cores (separate_kernels, fused), and
-// rows of more than 32,768 inputs.
+// followed by its launch. beyond/ has the products on tensor cores (day 40: separate_kernels,
+// fused), and rows of more than 32,768 inputs.
 //
 //   ./course run day32 --only plain --size 128x256x512            tokens x outputs x inputs
 //   ./course run day32 --program                                  program.cu, from main() to the result
@@ -83,12 +83,12 @@ void launch_mark_outliers(DeviceMatrix<const __half> x, float threshold, std::ui
 
 constexpr int kListThreads = 1024;
 
-// Idea: one block lists the outlier columns in ascending order. A ballot gives a warp one bit per
-// lane; the bits below its own are the outlier columns before a lane's. Warps exchange their counts
-// in shared memory.
+// Idea: one block lists the outlier columns in ascending order. A ballot (day 17) gives a warp one
+// bit per lane; the bits below its own are the outlier columns before a lane's. Warps exchange
+// their counts in shared memory.
 // Cost removed: atomics, whose order would change from run to run.
-// Still limits it: one block on one SM, whose ALUs are 75 % busy. A row of 4,096 columns takes four
-// steps.
+// Still limits it: latency of one block on one SM, whose ALUs are 75 % busy. A row of 4,096 columns
+// takes four steps.
 __global__ void __launch_bounds__(kListThreads)
     list_outliers(const std::uint16_t* keep, std::size_t cols, std::uint32_t* columns, std::uint32_t* count) {
     constexpr int kWarps = kListThreads / kWarpSize;

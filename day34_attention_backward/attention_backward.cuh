@@ -11,7 +11,7 @@
 //   recompute         P and dS tile by tile, in two passes     seven products for five; shared memory
 //
 // Each kernel is followed by its launch. parts.cuh has the first kernel of both versions, which
-// computes D. beyond/ has versions with one pass, and with tensor cores.
+// computes D. beyond/ has versions with one pass, and with tensor cores (day 40).
 //
 //   ./course run day34                               every version, verified and timed
 //   ./course run day34 --program                     program.cu: the gradients of one head

@@ -1,9 +1,9 @@
 // Day 35, y = A x for a sparse matrix A.        PMPP chapter 14 (4th edition), 17 (5th edition)
 //
 //   version      what is new                                        what limits it
-//   coo_atomic   a thread per entry adds its product to y           an atomic per entry           14.2
+//   coo_atomic   a thread per entry adds its product to y           latency: an atomic per entry  14.2
 //   csr_scalar   a thread per row, no atomics                       lanes load far apart          14.3
-//   csr_vector   2 to 32 lanes per row, by the mean length          4 bytes per load; long rows
+//   csr_vector   2 to 32 lanes per row, by the mean length          latency: 4 bytes per load; long rows
 //   ell          rows filled up to the longest, stored by columns   one long row fills up all     14.4
 //   jds          rows sorted by length: nothing to fill up          long rows; y out of order     14.6
 //
@@ -108,8 +108,8 @@ __device__ float sum_of_lanes(float value) {
 // Idea: kLanes adjacent lanes for a row. They load adjacent entries and add up their sums by
 // shuffles. The matrix is read once, so its cache lines are evicted first (__ldcs), and x stays.
 // Cost removed: scattered loads. A warp waits for the longest of 32 / kLanes rows instead of 32.
-// Still limits it: loads of 4 bytes. A row that is much longer than the others still has kLanes
-// lanes.
+// Still limits it: latency, by loads of 4 bytes (power law, counters: no unit above 20 %). A row
+// that is much longer than the others still has kLanes lanes.
 template <int kLanes, class O>
 __global__ void csr_vector_kernel(CsrView<O> a, const float* x, float* y) {
     const Offset row = global_thread() / kLanes;

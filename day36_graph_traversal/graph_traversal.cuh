@@ -5,16 +5,16 @@
 //                        neighbours                                  without hubs, all levels are read
 //   pull                 a thread per vertex, which looks for a      the same; long lists without a
 //                        parent                                      vertex of the frontier
-//   edge_centric         a thread per edge                           each launch reads all edges
-//   direction_simple     push, then pull when the frontier is large  as push
+//   edge_centric         a thread per edge                           latency: each launch reads all edges
+//   direction_simple     push, then pull when the frontier is large  latency, as push
 //   frontier             a queue: a thread per vertex of it          latency: an atomic per vertex found
 //   frontier_privatised  a queue of each block in shared memory      barriers: a block waits for its hub
 //
 // A search writes two words per vertex, its level and its parent. The versions differ in what they
 // read: all vertices in each level, all edges once, or only a part of the edges. Each kernel is
 // followed by its launch, which queues one level. The host launches levels until `found` stays 0.
-// beyond/ has small levels without the host, hubs in pieces, bitmaps, and a CUDA graph that repeats
-// itself.
+// beyond/ has small levels without the host, hubs in pieces, bitmaps, and a CUDA graph (day 9) that
+// repeats itself.
 //
 //   ./course run day36                                     every version, verified and timed
 //   ./course run day36 --program                           program.cu: one search, from main() on
@@ -31,7 +31,7 @@ namespace day36 {
 constexpr unsigned kBlock = 256;
 
 // Neighbours of vertex v: neighbours[offsets[v]] up to neighbours[offsets[v + 1] - 1]. In rows
-// (CSR) the edges of v lead to them; in columns (CSC) their edges lead to v.
+// (CSR, day 35) the edges of v lead to them; in columns (CSC) their edges lead to v.
 struct Rows {
     const unsigned* offsets;
     const Vertex* neighbours;
@@ -58,8 +58,8 @@ inline void launch_reset(unsigned* level, Vertex* parent, unsigned vertices, Ver
 // Idea: a thread for each vertex. If the vertex is in the frontier, of level `current` - 1, its
 // neighbours that have no level get level `current`. A launch for each level.
 // Cost removed: the queue of the CPU, one vertex after the other.
-// Still limits it: the thread whose vertex is a hub, while SMs have work for 15 % of the time. And
-// each launch reads the levels of all vertices, for a few that are in the frontier.
+// Still limits it: latency of the thread whose vertex is a hub, while SMs have work for 15 % of the
+// time. And each launch reads the levels of all vertices, for a few that are in the frontier.
 //
 // Two threads may find the same vertex at the same time. Both store the same level, and each is a
 // right parent, so it does not matter whose store is the last one. In C++ this is a data race all
@@ -89,8 +89,8 @@ inline void launch_push(const Rows& out, unsigned current, unsigned* level, Vert
 // the edges that lead to it (CSC). One is enough: the loop ends.
 // Cost removed: the rest of the list, once a parent is found. And only one thread stores to a
 // vertex, so the parent needs no atomic; others may load its level at the same time.
-// Still limits it: the same as push. And if the frontier is small, nearly every list is read to its
-// end without a hit.
+// Still limits it: latency, as in push. And if the frontier is small, nearly every list is read to
+// its end without a hit.
 __global__ void pull(Rows in, unsigned current, volatile unsigned* level, Vertex* parent, unsigned* found) {
     const Vertex v = global_thread();
     if (v >= in.vertices || level[v] != kUnreached) return;
@@ -109,10 +109,11 @@ inline void launch_pull(const Rows& in, unsigned current, unsigned* level, Verte
     pull<<<course::blocks_for(in.vertices, kBlock), kBlock, 0, stream>>>(in, current, level, parent, found);
 }
 
-// Idea: a thread for each edge, from sources[e] to targets[e] (COO).
+// Idea: a thread for each edge, from sources[e] to targets[e] (COO, day 35).
 // Cost removed: divergence between threads with long and short lists. Adjacent threads read
 // adjacent edges.
-// Still limits it: each launch reads both ends of all edges.
+// Still limits it: latency. Each launch reads both ends of all edges (counters: warps wait for
+// loads 91 % of their time; L2 43 % busy).
 __global__ void edge_centric(const Vertex* sources, const Vertex* targets, unsigned edges, unsigned current,
                              volatile unsigned* level, volatile Vertex* parent, unsigned* found) {
     const unsigned e = global_thread();
@@ -212,8 +213,8 @@ __device__ inline void expand_privatised(Rows out, Vertex* queue, unsigned begin
         queue[own_place + i] = own[i];
 }
 
-// Idea: privatisation. A block collects its vertices in shared memory and reserves room for all of
-// them at once. Vertices that do not fit go to the queue directly.
+// Idea: privatisation (day 12). A block collects its vertices in shared memory and reserves room
+// for all of them at once. Vertices that do not fit go to the queue directly.
 // Cost removed: all but one of a block's atomics on the global counter. Stores to the queue are
 // coalesced.
 // Still limits it: hubs. The other warps of the block wait at its barrier, 77 % of their time. If

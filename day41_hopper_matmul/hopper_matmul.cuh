@@ -69,9 +69,9 @@ __device__ void load_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps&
 // both from shared memory, through descriptors. One wgmma takes 16 of K: 32 bytes of A's rows, 16
 // rows of B.
 //
-// The fence orders earlier accesses to the sums, which are registers, before the MMAs. It does not
-// order stores to shared memory: if threads had stored the stage, fence_proxy_async() would be
-// needed. TMA wrote it, so its barrier is enough.
+// The fence (day 15) orders earlier accesses to the sums, which are registers, before the MMAs. It
+// does not order stores to shared memory: if threads had stored the stage, fence_proxy_async()
+// would be needed. TMA wrote it, so its barrier is enough.
 template <class T, int BN>
 __device__ void multiply_stage(const Stage<T, BN>& stage, int group, float (&sums)[BN / 2]) {
     const std::uint64_t a = ptx::descriptor_k_major(stage.a + group * 64 * BK);

@@ -1,11 +1,11 @@
 // Day 42: C = A B^T on tensor cores, 8-bit operands: INT8 summed in 32-bit integers, FP8 summed in
 // FP32.
 //
-// A is M x K, B is N x K, C is M x N, all row-major: both operands are K-major. Any shape.
+// A is M x K, B is N x K, C is M x N, all row-major: both operands are K-major (day 31). Any shape.
 //
 //   version           block tile  stages  what is new                             what limits it
 //   bytes_mma_global  32 x 16     -       mma.sync takes 32 of K                  a fragment, one product
-//   bytes_mma_sync    128 x 128   3       day 38's pipeline; no transposed loads  mma.sync
+//   bytes_mma_sync    128 x 128   3       day 38's pipeline; no transposed loads  latency of mma.sync
 //
 // Any alignment of rows; kAligned: all rows are 16-byte aligned. Each kernel is followed by its
 // launch. The versions with Hopper's own instructions are in beyond/.
@@ -178,9 +178,9 @@ __device__ void store_sums(const Output<typename S::T>& out, int row, int col, c
 // Idea: the pipeline of day 38 with the tiles of day 40. Two stages are in flight while a third one
 // is multiplied; a warp has 64 x 32 results.
 // Cost removed: loads from L2. A fragment serves four or eight MMAs.
-// Still limits it: mma.sync takes its operands from registers. On an H200 FP8 takes more than twice
-// as long as INT8 and loses no digits, as if its operands were converted to half precision first
-// (FP8, counters: tensor cores 53 % busy, ALU 40 %).
+// Still limits it: latency (FP8, counters: tensor cores 53 % busy, issue slots 50 %). mma.sync
+// takes its operands from registers. On an H200 FP8 takes more than twice as long as INT8 and loses
+// no digits, as if its operands were converted to half precision first (counters: ALU 40 % busy).
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(TileShape<T>::THREADS)
     bytes_mma_sync(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output<T> out, RasterOrder order) {

@@ -63,8 +63,8 @@ __device__ void load(Box<T, D, ROWS>& to, const CUtensorMap& map, int row, int h
 
 // --- Products ------------------------------------------------------------------------------------
 
-// Issues scores = Q K^T, 64 rows x 2 COUNT keys. Both operands are K-major: a wgmma takes 16
-// columns, 32 bytes of a row. The first one sets the scores, so they do not have to be zeroed.
+// Issues scores = Q K^T, 64 rows x 2 COUNT keys. Both operands are K-major (day 31): a wgmma takes
+// 16 columns, 32 bytes of a row. The first one sets the scores, so they do not have to be zeroed.
 template <class T, int D, int COUNT>
 __device__ void multiply_keys(const Box<T, D, kRows>& q, const Box<T, D, 2 * COUNT>& k,
                               float (&scores)[COUNT]) {

@@ -2,8 +2,8 @@
 // PMPP chapters 15 and 20 (5th edition). Day 26 has the online softmax, day 41 TMA and wgmma.
 //
 //   version      rows of a block  what is new                             what limits it
-//   wgmma_tma    64               Q, K, V by TMA; weights in registers    loads, products, softmax take turns
-//   specialised  128 or 192       a producer, consumers, rings of stages  own products and softmax take turns
+//   wgmma_tma    64               Q, K, V by TMA; weights in registers    L2; loads, products, softmax: turns
+//   specialised  128 or 192       a producer, consumers, rings of stages  tensor cores; own softmax in turn
 //   ping_pong    128 or 192       consumers take turns at the products    softmax longer than others' products
 //
 // What they share is in attention_tile.cuh (loads, products) and common/tile/attention_rows.cuh
@@ -185,8 +185,9 @@ __device__ void take_registers() {
 // warpgroups, with 64 rows each, multiply and compute the softmax.
 // Cost removed: the wait for loads, and the barrier of the block. A tile of K and V serves all
 // consumers.
-// Still limits it: a consumer needs the scores for the softmax and the weights for the second
-// product, so its own products and its softmax take turns.
+// Still limits it: tensor cores, 65 % busy (counters), and waits. A consumer needs the scores for
+// the softmax and the weights for the second product, so its own products and its softmax take
+// turns.
 template <class T, int D>
 __global__ void __launch_bounds__(kThreads<D>, 1)
     specialised(const __grid_constant__ Maps maps, const Problem<T> problem) {

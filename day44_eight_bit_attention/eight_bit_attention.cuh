@@ -42,8 +42,8 @@ constexpr int kPlaces = 128;  // of a box of V^T: a row of 128 bytes
 
 // --- V transposed --------------------------------------------------------------------------------
 
-// 8-bit operands of wgmma must be K-major: the elements that are summed over must be adjacent. The
-// second product sums over keys, so the bytes of a column of V must be adjacent.
+// 8-bit operands of wgmma must be K-major (day 31): the elements that are summed over must be
+// adjacent. The second product sums over keys, so the bytes of a column of V must be adjacent.
 //
 // In which order? The weights are the left operand, in registers. Of 32 keys lane 4 g + t holds, as
 // sums, keys 8 j + 2 t and 8 j + 2 t + 1 for j = 0 to 3; as a left operand it should hold keys 16 i

@@ -142,7 +142,8 @@ class CopiesAhead {
 // Cost removed: two loads for each multiply-add, by tiles in shared memory and registers; with
 // fewer blocks than tiles, the time in which the pipeline fills, three of the eight steps of K =
 // 64.
-// Still limits it: the multiply-adds, and those that a tile spends outside C.
+// Still limits it: the multiply-adds (counters: FMA 74 % busy, issue slots 78 %), and those that a
+// tile spends outside C. With tiles of 64 x 64 also shared memory (71 % busy).
 template <class T, int BLOCKS, class LoaderA, class LoaderB>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiles_in_turn(
     const __grid_constant__ course::Operands operands, const __grid_constant__ course::EveryTile<T> tiles,

@@ -58,7 +58,8 @@ int main(int argc, char** argv) {
     }
     const std::vector<float> points = vectors(n, d, 1), centres = vectors(k, d, 2);
 
-    // Points are the rows of A. Centres are the columns of op(B), so B is transposed, and K-major.
+    // Points are the rows of A. Centres are the columns of op(B), so B is transposed, and K-major
+    // (day 31).
     using Nearest = day46::Extremum<false>;
     using T = course::LargeTile;
     using LoaderB = course::ElementLoader<T::BN, T::BK, T::THREADS>;

@@ -12,7 +12,7 @@
 //                                                             reduction of a tile
 //
 // Each kernel is followed by its launch. beyond/ has a version on Hopper's tensor cores, sums and
-// log-sum-exp, and k-means.
+// log-sum-exp (day 34), and k-means.
 //
 // A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T (op: the
 // matrix or its transpose, as on day 45). So the kernels reduce only rows.

@@ -2,12 +2,12 @@
 // number. PMPP chapter 6 (4th and 5th edition).
 //
 //   version              what is new                                 what limits it
-//   thread_per_element   a thread for each element of C              two loads per multiply-add
+//   thread_per_element   a thread for each element of C              L1: two loads per multiply-add
 //   unfused              the whole product, then a pass that fills   all multiply-adds; C written twice
 //   element_mask         the epilogue applies the mask               all multiply-adds
-//   skip_tiles           tiles without a kept element are filled,    multiply-adds of the other tiles;
+//   skip_tiles           tiles without a kept element are filled,    issue slots: the other tiles;
 //                        not multiplied                              writing C
-//   skip_large_tiles     the same, tiles twice as wide: fewer loads  more dropped elements per tile
+//   skip_large_tiles     the same, tiles twice as wide: fewer loads  latency; more dropped elements per tile
 //
 // The main loop, course::multiply_tiles(), is that of day 45 (common/tile/main_loop.cuh). A version
 // chooses the tiles that it multiplies and the work of its epilogue on their sums. The tiles of a
@@ -15,7 +15,7 @@
 // launch. beyond/ has masks in arrays of bytes, and a version on tensor cores.
 //
 //   ./course run day47 --only skip_tiles --size 4x512x512x64
-//   ./course run day47 --program                                   program.cu: scores of causal attention
+//   ./course run day47 --program                                   program.cu: scores of attention (day 25)
 //   ./course inspect day47 --only skip_tiles --size 1x512x512x64
 #pragma once
 
@@ -70,7 +70,7 @@ __device__ inline float element_of(const course::DeviceMatrix<const float>& matr
 // loads nothing.
 // Cost removed: multiply-adds if all 32 elements of a warp are dropped. If the mask keeps one of
 // them, the warp takes as long as if all were kept.
-// Still limits it: two loads for each multiply-add.
+// Still limits it: L1, by two loads for each multiply-add (counters: 98 % busy).
 template <class Mask>
 __global__ void multiply_kept_elements(const course::Operands operands, const Mask mask,
                                        const course::Batch<float> c, float alpha, float fill) {
@@ -179,7 +179,8 @@ void launch_fill_dropped(const Mask& mask, const course::Batch<float>& c, float 
 
 // Idea: the epilogue applies the mask to each element while its sum is still in a register.
 // Cost removed: the second pass, and writing dropped elements twice.
-// Still limits it: multiply-adds. With a causal mask, almost half of them are for dropped elements.
+// Still limits it: multiply-adds. With a causal mask (day 25), almost half of them are for dropped
+// elements.
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Mask>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_and_mask(
     const __grid_constant__ course::Operands operands, const __grid_constant__ course::EveryTile<T> tiles,
@@ -254,8 +255,8 @@ struct KeptTiles {
 // tiles, so that one block stores while the other block of the SM multiplies. The mask is applied
 // element by element only if a warp's part of a tile is partly kept.
 // Cost removed: loads and multiply-adds of dropped tiles; most evaluations of the mask.
-// Still limits it: issue slots (counters: 64 % busy; FMA 53 %, L2 52 %). The multiply-adds of kept
-// tiles and the stores of C hardly overlap.
+// Still limits it: issue slots (counters: 64 % busy; FMA 53 %, L2 52 %); with tiles twice as wide,
+// latency (issue slots 59 %). The multiply-adds of kept tiles and the stores of C hardly overlap.
 //
 // Dropped tiles are dealt to the blocks in reverse order, so that a block with one kept tile less
 // has one dropped tile more.

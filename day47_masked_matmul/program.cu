@@ -1,5 +1,5 @@
-// Day 47 as one program: the scores of causal attention for several heads, without the products
-// that the mask drops. Checks the result and prints the speed.
+// Day 47 as one program: the scores of causal attention (day 25) for several heads, without the
+// products that the mask drops. Checks the result and prints the speed.
 //
 //   nvcc -std=c++20 -I.. program.cu && ./a.out 128 1024 64      in this folder, with a GPU
 //   ./course run day47 --program                                anywhere
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
     const course::Operands operands{.a = {.first = q.first, .count = heads, .stride = q.stride},
                                     .b = {.first = k.first, .count = heads, .stride = k.stride},
                                     .op_b = course::Op::kTranspose};
-    // Version skip_tiles: tiles of 128 x 128, two blocks on an SM. Q and K are K-major.
+    // Version skip_tiles: tiles of 128 x 128, two blocks on an SM. Q and K are K-major (day 31).
     using T = course::SquareTile;
     using LoaderA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
     using LoaderB = course::ElementLoader<T::BN, T::BK, T::THREADS>;

@@ -7,7 +7,7 @@
 //
 // Another kernel has written the product, here a matrix of distances. These kernels select from its
 // rows, a block for each row. Each is followed by its launch. beyond/ selects in the product's
-// epilogue, and writes no distances.
+// epilogue (day 45), and writes no distances.
 //
 // A threshold is called `bound` in the code. Elements that are better become candidates. In random
 // order, column j is one of the k best so far with probability k / j, so a list of candidates grows

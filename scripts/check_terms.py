@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Is a term used before it is introduced? Reads the terms and their days from docs/glossary.md and the needs of
-days from their CMakeLists.txt, and looks for the terms in each day's README.
+days from their CMakeLists.txt, and looks for the terms in each day's README, in its exercises, and in the comments
+of its lesson.
 
 usage: scripts/check_terms.py [DAY...]     example: scripts/check_terms.py day11
 
-A README may use a term that it introduces itself or that a day it needs introduces, also by way of others. What a
-day's beyond/README.md introduces is for other beyond/README.md, and for days that are not split yet, which may also
-use the terms of their BEYOND_NEEDS. Another term needs the day that introduces it where it first stands: "a ballot
-(day 16)". Exit codes: 0 nothing found, 1 a term is used too early, 2 a wrong argument.
+A text may use a term that its day introduces or that a day it needs introduces, also by way of others. What a
+day's beyond/README.md introduces is for other beyond/README.md, for exercises beyond the core, and for days that are
+not split yet, which may also use the terms of their BEYOND_NEEDS. Another term needs the day that introduces it where
+it first stands: "a ballot (day 16)". Exit codes: 0 nothing found, 1 a term is used too early, 2 a wrong argument.
 """
 import pathlib
 import re
@@ -16,7 +17,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Words of a term that are also plain English, or that its row has only for readers.
 TOO_COMMON = {"thread", "block", "grid", "kernel", "filter", "head", "stage", "tile", "event", "stream", "reduction",
-              "barrier", "lane", "pipeline", "atomic", "scan", "fragment", "release", "query", "key", "value", "rank"}
+              "barrier", "lane", "pipeline", "atomic", "scan", "fragment", "acquire", "release", "query", "key", "value",
+              "rank"}
 
 
 def short_name(directory):
@@ -77,9 +79,31 @@ def prose_of(readme):
     return re.sub(r"`[^`\n]*`", "", text).splitlines()
 
 
-def check(day, readme, terms, known):
+def exercises_of(directory):
+    """(lines, beyond the core?) of its exercises.md: all lines, of which the other kind is blank."""
+    file = directory / "exercises.md"
+    if not file.exists():
+        return
+    sections = re.split(r"(?m)^(?=## \w+$)", "\n".join(prose_of(file)))
+    text = re.split(r"(?m)^(?=## \w+$)", file.read_text(encoding="utf-8"))
+    for beyond in (False, True):
+        kept = [section if ("- file: `beyond/" in whole) == beyond else "\n" * section.count("\n")
+                for section, whole in zip(sections, text)]
+        yield file, "".join(kept).splitlines(), beyond
+
+
+def comments_of(directory):
+    """The comments of the files of the core that a student reads: the lesson and program.cu."""
+    files = sorted(directory.glob("*.cuh")) or sorted(directory.glob("*.cu"))
+    files += sorted({*directory.glob("program.cu"), *directory.glob("steps/*.cu")} - set(files))
+    for file in files:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        comments = (re.search(r"//.*|$", line)[0] for line in lines)
+        yield file, [re.sub(r"`[^`]*`", "", comment) for comment in comments]
+
+
+def check(day, file, lines, terms, known):
     found = []
-    lines = prose_of(readme)
     for term, (pattern, introduced) in terms.items():
         if introduced in known:
             continue
@@ -88,8 +112,9 @@ def check(day, readme, terms, known):
         if first is None:
             continue
         around = " ".join(lines[max(0, first - 1):first + 3])
-        if not re.search(rf"days? 0?{number}\b|\b{introduced.removesuffix('/beyond')}(?![0-9])", around, re.IGNORECASE):
-            found.append(f"{readme.relative_to(ROOT)}:{first + 1}: '{term}' is introduced by {introduced}, which {day} "
+        by_name = introduced.removesuffix("/beyond").replace("gemm_", "(gemm_)?")
+        if not re.search(rf"days? 0?{number}\b|\b{by_name}(?![0-9])", around, re.IGNORECASE):
+            found.append(f"{file.relative_to(ROOT)}:{first + 1}: '{term}' is introduced by {introduced}, which {day} "
                          f"does not need; expected '(day N)' beside it")
     return found
 
@@ -114,12 +139,18 @@ def main(arguments):
     checked = 0
     for day in wanted:
         core, further = directories[day] / "README.md", directories[day] / "beyond" / "README.md"
-        found += check(day, core, terms, all_needs(day, needs, beyond, with_beyond=not further.exists()))
-        checked += 1
+        of_core = all_needs(day, needs, beyond, with_beyond=not further.exists())
+        of_beyond = all_needs(day, needs, beyond, with_beyond=True)
+        texts = [(core, prose_of(core), of_core)]
         if further.exists():
-            found += check(day, further, terms, all_needs(day, needs, beyond, with_beyond=True))
-            checked += 1
-    print("\n".join(found + [f"{len(terms)} terms, {checked} READMEs, {len(found)} used too early"]))
+            texts.append((further, prose_of(further), of_beyond))
+        texts += [(file, lines, of_beyond if is_beyond else of_core)
+                  for file, lines, is_beyond in exercises_of(directories[day])]
+        texts += [(file, lines, of_core) for file, lines in comments_of(directories[day])]
+        for file, lines, known in texts:
+            found += check(day, file, lines, terms, known)
+        checked += len({file for file, _, _ in texts})
+    print("\n".join(found + [f"{len(terms)} terms, {checked} files, {len(found)} used too early"]))
     return 1 if found else 0
 
 

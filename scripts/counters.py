@@ -6,10 +6,11 @@
     scripts/counters.py --check              exit code 1 where a stored class is not what the rule says
     scripts/counters.py --why FILE           the rule's reason for each stored class, for ./course profile
 
-Nsight Compute (ncu) profiles one launch of every version on the problems that the day's README shows:
-the program launches each version once untimed, then once in an NVTX range with the names of problem
-and version (common/bench/program.hpp). Clocks and caches are left as they are, as in ./course bench:
-the caches hold what the launch before left there. A kernel is replayed once per group of counters.
+Nsight Compute (ncu) profiles one launch of every version on the problems that the day's README shows,
+and on one more for each version that, by the stored times, runs on none of them: the program launches
+each version once untimed, then once in an NVTX range with the names of problem and version
+(common/bench/program.hpp). Clocks and caches are left as they are, as in ./course bench: the caches
+hold what the launch before left there. A kernel is replayed once per group of counters.
 
 docs/measurements/<machine>/<day>.counters.jsonl is JSON Lines. The first line is a header; each line
 after it is one kernel of one version. If a version launches a kernel several times, times and counts
@@ -163,8 +164,7 @@ def number(text):
 
 def kernel_name(text):
     """void (anonymous namespace)::add<float, 4>(const float *) -> add"""
-    text = re.sub(r"\((anonymous namespace|unnamed)\)::|<unnamed>::", "", text)
-    return re.split(r"[<(]", text.removeprefix("void "))[0].split("::")[-1]
+    return re.match(r"(?:void )?(?:\((?:anonymous namespace|unnamed)\)::|<unnamed>::|\w+::)*(\w+)", text)[1]
 
 
 def read_csv(lines, in_ranges=True):
@@ -265,6 +265,20 @@ def shown_problems(day):
     return list(dict.fromkeys(found))
 
 
+def other_problems(records, shown):
+    """Problems for the versions that run on none of those shown: of each version the one that takes it longest."""
+    if not records.exists():
+        return []
+    longest = {}  # version: (time, problem)
+    for line in records.read_text().splitlines():
+        record = json.loads(line)
+        if record.get("role") == "ours":
+            # A shown problem comes first.
+            key = (record["problem"] in shown, record["median_ms"], record["problem"])
+            longest[record["version"]] = max(key, longest.get(record["version"], key))
+    return list(dict.fromkeys(problem for is_shown, _, problem in longest.values() if not is_shown))
+
+
 def version_of_ncu():
     """2025.3.1, of "Version 2025.3.1.0 (build ...)"."""
     said = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True).stdout
@@ -317,6 +331,7 @@ def measure(day, program, output, header, version=None):
     problems = shown_problems(day)
     if not problems:
         raise ValueError(f"{day}: no README shows a table of measurements; expected a marker of ./course tables")
+    problems += other_problems(ROOT / "docs/measurements" / output.parent.name / f"{day}.jsonl", problems)
     options = ["--profile-from-start", "off", "--nvtx", program, "--bench"]
     for problem in problems:
         options += ["--profile", problem]

@@ -13,6 +13,8 @@ fail, with a message), `hint`, the solution pasted in, `check` (must pass). The 
     scripts/play_learner.py --without-inspection    without what takes a build that inspects: exercises
                                                whose tests count accesses, and the verdict on a solution
                                                whose traffic counts
+    scripts/play_learner.py --traffic          only this verdict: `check` accepts each solution whose
+                                               traffic counts while those after it are blank
 
 The last line is "N passed, N failed, N skipped". Exit code 1 when one failed.
 """
@@ -153,6 +155,18 @@ class Player:
             hides=["ended by signal", "not done after", "does not compile", "cannot be checked"],
         )
         self.do("hint", *name, shows=[exercise + ", hint 1 of 3"])
+
+    def fail_with_verdict(self, exercise):
+        """The right cause and line alone do not solve an exercise that asks for them."""
+        if not exercise["cause"]:
+            return
+        file, solution = (pathlib.Path(exercise[key]) for key in ("mine", "lesson"))
+        verdict = re.search(r"^// Verdict: .*$", solution.read_text(), re.MULTILINE).group()
+        given = file.read_text()
+        file.write_text(given.replace("// Verdict: ?, line ?", verdict))
+        said = "the verdict on {} is right", "not yet {}"
+        self.do("check", exercise["id"], code=1, shows=[text.format(exercise["id"]) for text in said])
+        file.write_text(given)
 
     def build_ahead(self, targets, jobs=None):
         """What checks would build one day after the other, with all cores or `jobs` jobs. What does
@@ -340,6 +354,13 @@ class Score:
             self.passed.update(ids_of(exercises))
             print(f"ok: {name} ({time.monotonic() - begin:.0f} s)", flush=True)
 
+    def print(self, skipped):
+        """The exit code."""
+        if self.failed:
+            print("failed: " + ", ".join(sorted(self.failed)))
+        print(f"{len(self.passed - self.failed)} passed, {len(self.failed)} failed, {skipped} skipped")
+        return 1 if self.failed else 0
+
 
 def has_blank_kernels(day):
     """Or does each exercise of the day start from a file of its own, as a bug hunt does?"""
@@ -382,6 +403,9 @@ def play_days(player, days, checked, without_all, score):
         by_tests += [exercise for exercise in exercises if exercise not in by_command]
         with score.of(by_command, day + ", all blank"):
             player.fail_all(ids_of(by_command), COURSE_SOLVED="0")
+            for exercise in by_command:
+                if exercise["id"] in checked:
+                    player.fail_with_verdict(exercise)
     for exercise in by_tests:
         with score.of([exercise], exercise["id"] + ", hint"):
             player.do("hint", exercise["id"], shows=[exercise["id"] + ", hint 1 of 3"])
@@ -399,9 +423,10 @@ def play_days(player, days, checked, without_all, score):
     for day, exercises in days.items():
         judged = [id for id in ids_of(exercises) if id in checked][-1:]
         if day in SHORT_CHECKS:
-            judged = [f"{day}/{SHORT_CHECKS[day]}"]
-        if not set(judged) <= checked:
-            sys.exit(f"{judged[0]} of SHORT_CHECKS is no exercise that a check can judge")
+            short = f"{day}/{SHORT_CHECKS[day]}"
+            if short not in ids_of(exercises):
+                sys.exit(f"{short} of SHORT_CHECKS is no exercise that is played")
+            judged = [short] if short in checked else []  # --traffic has the others
         for exercise in exercises:
             is_checked = exercise["id"] in judged or exercise["needs_inspection"]
             (in_checks if is_checked else in_runs).append(exercise)
@@ -421,11 +446,24 @@ def play_days(player, days, checked, without_all, score):
         play(exercise)
 
 
+def play_traffic(player, days, score):
+    """The exercises of each day that `check` inspects."""
+    for day, exercises in days.items():
+        directory = directory_of(day)
+        with score.of(exercises, day + ", solutions in stages"):
+            player.do("next", exercises[0]["id"])  # which copies the day's files
+            player.put_in_stages(directory)
+        for exercise in exercises:
+            with score.of([exercise], exercise["id"] + ", those after it blank"):
+                player.expect_solved(exercise["id"], COURSE_SOLVED=str(exercise["number"]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("day", nargs="*", help="day05, gemm_ladder...; none: all")
     parser.add_argument("--by-day", action="store_true")
     parser.add_argument("--without-inspection", action="store_true")
+    parser.add_argument("--traffic", action="store_true")
     options = parser.parse_args()
     score, skipped = Score(), 0
     with tempfile.TemporaryDirectory(prefix="play_learner_") as directory:
@@ -434,7 +472,14 @@ def main():
         exercises = [e for e in player.exercises() if not options.day or day_of(e) in options.day]
         if not exercises:
             sys.exit(f"no exercises of {', '.join(options.day)}")
-        player.play_by_watching(exercises[0]["id"])
+        if options.traffic:
+            exercises = [e for e in exercises if e["is_inspected"] and not e["needs_inspection"]]
+            play_traffic(player, {day: list(e) for day, e in itertools.groupby(exercises, day_of)}, score)
+            sys.exit(score.print(0))
+        # Without inspection: its build may be another's at this time.
+        watched = [e for e in exercises if not (options.without_inspection and e["is_inspected"])]
+        if watched:
+            player.play_by_watching(watched[0]["id"])
         player.judge_a_day()
         left_out = set()  # days
         if options.without_inspection:
@@ -452,13 +497,12 @@ def main():
                 by_name = bool(options.day or score.failed or skipped)
                 with score.of([exercise], name):
                     player.fail_all([name], by_name)
+                    if name in checked:
+                        player.fail_with_verdict(exercise)
                     player.solve_all([name], by_name)
                     if name in checked:
                         player.expect_solved(name, by_name)
-    if score.failed:
-        print("failed: " + ", ".join(sorted(score.failed)))
-    print(f"{len(score.passed - score.failed)} passed, {len(score.failed)} failed, {skipped} skipped")
-    sys.exit(1 if score.failed else 0)
+    sys.exit(score.print(skipped))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import json
 import os
 import pathlib
 import sys
@@ -62,12 +63,27 @@ class Reading(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "expected 'PROBLEM / VERSION'"):
             counters.read_csv([HEADING, UNITS, row("a", "k", 1, 1).replace(" / ", " ")])
 
+    def test_problems_for_versions_that_run_on_none_of_those_shown(self):
+        with tempfile.TemporaryDirectory() as directory:
+            records = pathlib.Path(directory) / "day.jsonl"
+            self.assertEqual(counters.other_problems(records, ["large"]), [])
+            lines = [{"format": "course records 1"}]
+            for problem, version, ms in (("small", "plain", 1), ("large", "plain", 9), ("largest", "plain", 99), ("small", "other", 2),
+                                         ("pairs", "other", 3), ("pairs", "third", 1)):
+                lines.append({"problem": problem, "version": version, "role": "ours", "median_ms": ms})
+            lines.append({"problem": "of a peer", "version": "library", "role": "peer", "median_ms": 1})
+            records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            self.assertEqual(counters.other_problems(records, ["large"]), ["pairs"])
+            self.assertEqual(counters.other_problems(records, ["large", "pairs"]), [])
+            self.assertEqual(counters.other_problems(records, []), ["largest", "pairs"])
+
     def test_names_of_kernels(self):
         for given, name in {
             "add(const float *)": "add",
             "void reduce<Sum<float>, (int)4>(const float *)": "reduce",
             "void (anonymous namespace)::sgemm(float *)": "sgemm",
             "course::tile::multiply<Tile<128>>(float *)": "multiply",
+            "void attention<unnamed>::Tile<(int)64>(float *)": "attention",  # the qualifier is an argument's
         }.items():
             self.assertEqual(counters.kernel_name(given), name)
 

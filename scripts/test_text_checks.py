@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 """Tests of check_prose.py, of which each rule finds a sentence that breaks it, at its line, and nothing in good prose;
-and of check_links.py, which finds each kind of link that leads nowhere."""
+of check_links.py, which finds each kind of link that leads nowhere; of check_limits.py, which finds a limit that
+the counters contradict; and of check_terms.py, which finds a term that is used before it is introduced, in each kind of
+text."""
 
 import contextlib
 import io
+import json
 import pathlib
 import subprocess
 import tempfile
 import unittest
 
+import check_limits
 import check_links
 import check_prose
+import check_terms
+import counters
 
 GOOD = """# Heading
 
@@ -196,6 +202,196 @@ class Links(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()) as err:
             self.assertEqual(check_links.main([str(self.root / "none.md")], self.root), 2)
         self.assertIn("none.md", err.getvalue())
+
+
+LESSON = """// Day 1.
+//
+//   version  what is new   what limits it
+//   plain    a thread      L2: strided
+//            per element   stores
+//   wide     16 bytes      memory
+//
+#pragma once
+
+// Idea: a thread per element.
+// Still limits it: strided stores. Counters: L2 87 % busy, DRAM
+// only 12 %.
+__global__ void plain_kernel(float* out) {}
+
+// Still limits it: memory (counters, 2^28: 92 % busy).
+template <int N>
+__global__ void __launch_bounds__(kThreads(N), 1) wide_kernel(float* out) {}
+
+// Still limits it: latency.
+__global__ void without_counters(float* out) {}
+"""
+
+
+class Limits(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name)
+        (self.root / "day01_test").mkdir()
+        (self.root / "docs/measurements/h200").mkdir(parents=True)
+        self.kernels = [self.kernel("plain", L2=87.0, memory=12.0), self.kernel("wide", L2=93.0, memory=92.0),
+                        self.kernel("wide", us=4.0, problem="small", memory=9.0)]
+
+    def kernel(self, version, us=100.0, problem="large", **busy):
+        return {"problem": problem, "version": version, "kernel": version + "_kernel", "us": us, "launches": 1, "active": 100.0,
+                "busy": dict.fromkeys(counters.UNITS, 0.0) | busy, "stalls": {}, "MHz": 1980, "highest_MHz": 1980}
+
+    def check(self, lesson, page="", most=0, day="day01_test"):
+        measurements = self.root / "docs/measurements/h200"
+        counters.write(measurements / f"{day}.counters.jsonl", {}, self.kernels)
+        times = [{"format": "course records 1"}, *({"version": name, "role": "ours"} for name in ("plain", "wide", "untold"))]
+        (measurements / f"{day}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in times))
+        (self.root / day).mkdir(exist_ok=True)
+        (self.root / day / "test.cuh").write_text(lesson)
+        (self.root / day / "README.md").write_text(page)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = check_limits.main(["--table", "--root", str(self.root), "--most", str(most)])
+        return code, out.getvalue()
+
+    def test_a_lesson_that_agrees(self):
+        code, out = self.check(LESSON, "| version | what limits it |\n|---|---|\n| `pl*` | L2 |\n| [wide](a.cuh) | memory |\n")
+        self.assertEqual(code, 0, out)
+        self.assertIn("sentences: 6 agrees, 1 no counters\n", out)
+        self.assertIn("versions:  2 agrees, 1 no counters\n", out)
+        self.assertIn("| day01_test | plain | strided stores. Counters: L2 87 % busy, DRAM only 12 %. | L2 | agrees |\n", out)
+        self.assertIn("| day01_test | untold |  |  | no counters |\n", out)
+
+    def test_each_place_that_can_contradict(self):
+        for old, new, at in (
+                ("L2: strided", "memory: strided", ":4: plain: the counters say L2, the text memory: memory: strided stores"),
+                ("wide     16 bytes      memory", "wide     16 bytes      latency", ":6: wide: the counters say memory, the text latency"),
+                ("strided stores. Counters: L2 87 % busy", "bank conflicts. Counters: L2 27 % busy", ":11: plain_kernel: the counters say L2"),
+                ("memory (counters, 2^28: 92 %", "issue slots (counters, 2^28: 92 %", ":15: wide_kernel: the counters say memory")):
+            with self.subTest(new):
+                self.assertEqual(LESSON.count(old), 1)
+                code, out = self.check(LESSON.replace(old, new))
+                self.assertEqual(code, 1)
+                self.assertIn("day01_test/test.cuh" + at, out)
+                self.assertIn("CONTRADICTS", out)
+        code, out = self.check(LESSON, "a\n\n| version | what still limits it |\n|---|---|\n| `wide` | power |\n")
+        self.assertEqual(code, 1)
+        self.assertIn("day01_test/README.md:5: wide: the counters say memory, the text power", out)
+
+    def test_a_sentence_about_several_versions_names_all_their_classes(self):
+        self.kernels = [self.kernel(name, **busy) for name, busy in (("01a_x", {"FMA": 70.0}), ("01_x", {"L1": 80.0}), ("02_x", {"L2": 80.0}))]
+        step = "// Measured: nothing.\n// Limit:    multiply-adds, then\n//           L1.\n// Next:     L2.\n"
+        (self.root / "gemm_ladder").mkdir()
+        (self.root / "gemm_ladder/01_x.cu").write_text(step)
+        (self.root / "gemm_ladder/02_x.cu").write_text("// Limit: L2.\n")
+        code, out = self.check("", day="gemm_ladder")
+        self.assertEqual(code, 0, out)
+        self.assertIn("versions:  3 agrees, 3 no counters\n", out)
+        (self.root / "gemm_ladder/01_x.cu").write_text(step.replace("L1.", "L3."))
+        code, out = self.check("", day="gemm_ladder")
+        self.assertEqual(code, 1)
+        self.assertIn("gemm_ladder/01_x.cu:2: 01*: the counters say FMA or L1, the text FMA: multiply-adds, then L3.\n", out)
+
+    def test_a_figure_that_the_counters_do_not_have(self):
+        for old, new, at in (("L2 87 %", "L2 81 %", ":11: plain_kernel: L2 81 %, but the counters have 87 %"),
+                             ("only 12 %", "only 19 %", ":11: plain_kernel: memory 19 %, but the counters have 12 %"),
+                             ("92 % busy", "88 % busy", ":15: wide_kernel: memory 88 %, but the counters have 92 %")):
+            with self.subTest(new):
+                code, out = self.check(LESSON.replace(old, new))
+                self.assertEqual(code, 1, out)
+                self.assertIn("day01_test/test.cuh" + at, out)
+        self.assertEqual(self.check(LESSON.replace("L2 87 %", "L2 85 %"))[0], 0, "two runs differ by that")
+
+    def test_versions_without_a_class_are_counted(self):
+        silent = "".join(line for line in LESSON.splitlines(keepends=True) if "wide  " not in line and "92 %" not in line)
+        code, out = self.check(silent)
+        self.assertEqual(code, 1)
+        self.assertIn("| day01_test | wide |  | memory | no sentence |\n", out)
+        self.assertIn("1 versions with counters have no text that names a class; expected at most 0", out)
+        self.assertEqual(self.check(silent, most=1)[0], 0)
+        code, out = self.check(silent.replace("L2: strided", "strided").replace("Counters: L2 87 % busy, ", ""), most=1)
+        self.assertEqual(code, 1)
+        self.assertIn("| day01_test | plain | strided stores. DRAM only 12 %. | L2 | no class |\n", out)
+        code, out = self.check(LESSON, most=1)
+        self.assertEqual(code, 1, "the ceiling falls")
+        self.assertIn("lower MOST_WITHOUT_CLASS", out)
+
+    def test_words_and_what_is_no_claim(self):
+        for text, classes in {
+                "shared memory: bank conflicts": ["shared memory"],
+                "1.25 shared loads per multiply-add": ["shared memory"],
+                "two loads for each multiply-add": [],
+                "multiply-adds; 4-byte copies": ["FMA"],
+                "L2, if columns are far apart (power law)": ["L2"],
+                "a slice of L2 adds": ["atomics"],
+                "what misses the L2 cache": [],
+                "latency (counters: L2 59 % busy, DRAM 35 %)": ["latency"],
+                "DRAM 71 % busy": ["memory"],
+                "tensor cores and power": ["tensor", "power"],
+                "each launch reads all edges": [],
+                "launches": ["launch"],
+        }.items():
+            with self.subTest(text):
+                self.assertEqual(check_limits.claims(text), classes)
+        for words, _ in check_limits.WORDS:
+            self.assertIn(words, [*counters.UNITS, "power", "barriers", "launch", "latency"])
+
+
+GLOSSARY = """| term | meaning | day | PMPP |
+| --- | --- | --- | --- |
+| widget | a part | [01](../day01_first/README.md) | |
+| gadget | a further part | [01](../day01_first/beyond/README.md) | |
+"""
+
+
+class Terms(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name)
+        self.addCleanup(setattr, check_terms, "ROOT", check_terms.ROOT)
+        check_terms.ROOT = self.root
+        self.write("docs/glossary.md", GLOSSARY)
+        self.write("day01_first/CMakeLists.txt", "course_day(TOPIC first)")
+        self.write("day01_first/README.md", "A *widget* is a part.\n")
+        self.write("day01_first/beyond/README.md", "A *gadget*, too.\n")
+        self.write("day02_second/CMakeLists.txt", "course_day(TOPIC second BEYOND_NEEDS day01)")
+        self.write("day02_second/README.md", "Nothing.\n")
+        self.write("day02_second/beyond/README.md", "Nothing.\n")
+
+    def write(self, name, text):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text, encoding="utf-8")
+
+    def check(self):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = check_terms.main([])
+        return code, out.getvalue()
+
+    def test_each_kind_of_text_may_not_use_a_term_too_early(self):
+        exercise = "# Exercises\n\n## one\n- file: `second.cuh`\n\nUse {}.\n"
+        for name, text, line in (("README.md", "One.\n\nUse {}.\n", 3), ("exercises.md", exercise, 6),
+                                 ("second.cuh", "#pragma once\nint x;  // {}\n", 2), ("program.cu", "// Use {}.\n", 1)):
+            with self.subTest(name):
+                self.write(f"day02_second/{name}", text.format("a widget"))
+                code, out = self.check()
+                self.assertEqual((code, out.count("\n")), (1, 2), out)
+                self.assertIn(f"day02_second/{name}:{line}: 'widget' is introduced by day01", out)
+                self.write(f"day02_second/{name}", text.format("a widget (day 1)"))
+                self.assertEqual(self.check()[0], 0)
+
+    def test_code_and_names_are_no_text(self):
+        self.write("day02_second/second.cuh", "int widget = 1;  // `widget` is a name\n")
+        self.write("day02_second/exercises.md", "## one\n- file: `second.cuh`\n\nCall `widget`.\n```\nwidget\n```\n")
+        self.assertEqual(self.check()[0], 0)
+
+    def test_an_exercise_beyond_the_core_may_use_what_beyond_needs(self):
+        core = "## one\n- file: `second.cuh`\n\nThe first.\n\n### Hint 1\nNothing.\n"
+        self.write("day02_second/exercises.md", core + "\n## two\n- file: `beyond/further.cuh`\n\nA widget and a gadget.\n")
+        self.assertEqual(self.check()[0], 0)
+        self.write("day02_second/exercises.md", core.replace("Nothing", "A widget"))
+        self.assertIn("day02_second/exercises.md:7: 'widget'", self.check()[1])
 
 
 if __name__ == "__main__":

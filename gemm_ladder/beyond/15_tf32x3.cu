@@ -10,6 +10,7 @@
 // Counter:    smsp__inst_executed.sum: an instruction of the tensor cores does 1024 multiply-adds,
 //             one of the CUDA cores 32.
 // Measured:   about 70 TFLOP/s, 1.4 times cuBLAS in FP32; the largest error is a fifth of FP32's.
+// Limit:      tensor cores (counters: 67 % busy).
 // Next:       the rate of mma.sync; and splitting: a lane splits 24 operands for every 48
 //             instructions of the tensor cores. A larger warp tile would need fewer, but register
 //             pressure is too high for it.

@@ -11,6 +11,8 @@
 // Measured:   not as predicted: about 5 TFLOP/s, a tenth of cuBLAS. We counted load instructions
 //             only, as if every load hit the L1 cache. 1024^3, where the L2 cache holds all
 //             matrices, reaches 6, so misses are probably part of the difference.
+// Limit:      latency (4096^3, counters: no unit above 58 %; warps wait for loads 62 % of their
+//             time).
 // Next:       two loads for every multiply-add, all of them through the caches.
 #include "../edges.cuh"
 #include "../launch.hpp"

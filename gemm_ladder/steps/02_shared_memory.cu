@@ -16,6 +16,7 @@
 //             the stores of the tiles), in which an SM could do 192: a sixth of the peak, 17.7 % of
 //             the measured limit. Day 5's tile_limit, this inner loop without global loads, reaches
 //             17.5 %. Step 2 also waits for its tiles: 13 %, with shared memory 76 % busy.
+// Limit:      shared memory (counters: 76 % busy).
 // Next:       40 shared loads for 32 multiply-adds of a thread.
 #include "../edges.cuh"
 #include "../launch.hpp"

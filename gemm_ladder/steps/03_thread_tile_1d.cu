@@ -16,6 +16,7 @@
 //             8 + 16 x 2 = 40: that allows 40 % of the peak, and this is 24 %. Shared memory is
 //             still the busiest unit, but only 60 % busy (ncu): warps also wait for the loads of
 //             the tiles. Load instructions are not the limit, or it would be 3.3 times step 2.
+// Limit:      shared memory (counters: 60 % busy; L1, in the same unit, 67 %).
 // Next:       A still comes from shared memory once per multiply-add: a thread needs more than one
 //             column.
 #include "../edges.cuh"

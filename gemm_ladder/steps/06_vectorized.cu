@@ -13,6 +13,7 @@
 //             smsp__inst_executed_op_global_ld.sum to 0.25.
 // Measured:   as predicted: about 37 TFLOP/s, 1.2 times step 5. The instructions explain 700 / 600
 //             = 1.17.
+// Limit:      issue slots (counters: 64 % busy, FMA 56 %).
 // Next:       between the barrier that ends one tile and the barrier that completes the next, a
 //             block only loads. All its warps wait for the same loads, and none of them multiplies.
 //

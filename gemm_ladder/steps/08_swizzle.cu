@@ -24,6 +24,7 @@
 //             slower is not settled. In SASS, 286 of the main loop's 512 multiply-adds read two
 //             operands from one register bank, in step 7 126. (An operand in the reuse cache, step
 //             5, is not read.) That is probably part of the reason.
+// Limit:      multiply-adds (counters: FMA 72 % busy, issue slots 83 %).
 // Next:       the loads are 48 of the 56 wavefronts: which results should the threads of one warp
 //             own (step 9)?
 #include "../edges.cuh"
@@ -108,7 +109,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_swizzle(Sgemm gemm) {
             load4(&a_tile[stage][k][swizzled(k, ty * 4) + i * ROWS], &a_fragment[buffer][i]);
     };
 
-    // Prologue: the first tile, and the fragments of its first k.
+    // Prologue (day 38): the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);

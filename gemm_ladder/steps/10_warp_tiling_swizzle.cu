@@ -16,6 +16,7 @@
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -27 %.
 // Measured:   about 48.5 TFLOP/s, 3 % more than step 9: little, as predicted. 1024^3: 184 us; step
 //             9: 178 us.
+// Limit:      multiply-adds (counters: FMA 76 % busy, issue slots 80 %).
 // Next:       a small C has fewer tiles than the GPU has SMs.
 #include "../edges.cuh"
 #include "../launch.hpp"
@@ -133,7 +134,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
             load4(&b_tile[stage][k][col + j * LANES_N], &b_fragment[buffer][j]);
     };
 
-    // Prologue: the first tile, and the fragments of its first k.
+    // Prologue (day 38): the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);

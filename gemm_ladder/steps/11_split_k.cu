@@ -20,6 +20,7 @@
 // Measured:   not as predicted at 4096^3: about 49 TFLOP/s, 1 % more than step 10, not less. 11a,
 //             which only splits K, is slower. As predicted at 1024^3: 102 us, step 10 184. But
 //             that step had lost as much: step 7 took 101 us.
+// Limit:      multiply-adds (counters: FMA 78 % busy, issue slots 82 %).
 // Next:       work comes in whole tiles, so the last wave of blocks does not fill the GPU; and B's
 //             tiles pass through registers.
 //
@@ -312,8 +313,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_split_k_in_kernel(Sgemm gemm
 
     __syncthreads();  // all threads have stored their sums and no longer read the tiles
     if (threadIdx.x == 0) {
-        // Release: a block that draws a later ticket sees this block's sums. Acquire: this block
-        // sees those of all earlier tickets.
+        // Release: a block that draws a later ticket (day 24) sees this block's sums. Acquire: this
+        // block sees those of all earlier tickets.
         cuda::atomic_ref<unsigned, cuda::thread_scope_device> ticket(gemm.scratch.tickets[tile]);
         is_last = ticket.fetch_add(1, cuda::memory_order_acq_rel) == SPLIT - 1;
         if (is_last) ticket.store(0, cuda::memory_order_relaxed);  // for the next launch

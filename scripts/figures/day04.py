@@ -1,4 +1,5 @@
-"""Day 4: an SM and its memories with their latencies and bandwidths, and latency by size. All figures come from records."""
+"""Day 4: an SM and its memories with their latencies and bandwidths, and latency by size. All figures come from records.
+Beyond: what an SM gets, by the size of its piece; drawn once there are records of it."""
 
 import json
 import math
@@ -8,6 +9,7 @@ from figures.svg import Figure
 
 RECORDS = pathlib.Path(__file__).resolve().parents[2] / "docs/measurements/h200/day04_memory_hierarchy.jsonl"
 SIZES = {"16 KB": 14, "128 KB": 17, "1 MB": 20, "16 MB": 24, "32 MB": 25, "64 MB": 26, "256 MB": 28, "1 GB": 30}
+PIECES = {"16 KB": 14, "64 KB": 16, "128 KB": 17, "192 KB": 17.585, "256 KB": 18, "512 KB": 19, "1 MB": 20}
 
 
 def records():
@@ -87,4 +89,46 @@ def latency():
     return figure.svg()
 
 
+def bandwidth_near():
+    """GB/s of an SM that reads its piece again and again, by the size of the piece."""
+    sizes = {size: exponent for size, exponent in PIECES.items() if ("again, " + size + " per SM", "again_l1") in records()}
+
+    def gigabytes(version, size):
+        one = records().get((f"again, {size} per SM", version))
+        return dict(one["figures"]).get("GB/s per SM") if one else None
+
+    versions = (("again_shared", "w1"), ("again_l1", "w0"), ("again_small_l1", "w2"))
+    values = {(version, size): gigabytes(version, size) for version, _ in versions for size in sizes}
+    most = 50 * math.ceil(max(value for value in values.values() if value is not None) / 50)
+    left, right, top, bottom = 60, 560, 30, 250
+    first, last = min(sizes.values()), max(sizes.values())
+
+    def place(size, value):
+        return left + (right - left) * (sizes[size] - first) / (last - first), bottom - (bottom - top) * value / most
+
+    figure = Figure(720, 310, "GB/s of an SM by the size of its piece, for again_l1, again_small_l1 and again_shared")
+    for value in range(0, most + 1, 50):
+        y = bottom - (bottom - top) * value / most
+        figure.line(left, y, right, y, "dash")
+        figure.text(left - 8, y + 4, value, "n e")
+    figure.text(10, 18, "GB/s of an SM", "s")
+    for size in sizes:
+        x = place(size, 0)[0]
+        figure.line(x, bottom, x, bottom + 5, "frame")
+        if size != "192 KB":
+            figure.text(x, bottom + 22, size, "n m")
+    figure.text((left + right) / 2, bottom + 46, "piece of an SM", "s m")
+    for row, (version, kind) in enumerate(versions):
+        points = [(size, values[version, size]) for size in sizes if values[version, size] is not None]
+        for (size, value), (next_size, next_value) in zip(points, points[1:]):
+            figure.line(*place(size, value), *place(next_size, next_value), "frame")
+        for size, value in points:
+            figure.circle(*place(size, value), 5, kind)
+        figure.circle(right + 30, top + 10 + 24 * row, 5, kind)
+        figure.text(right + 42, top + 14 + 24 * row, version, "s")
+    return figure.svg()
+
+
 FIGURES = {"memories": memories, "latency": latency}
+if ("again, 16 KB per SM", "again_l1") in records():
+    FIGURES["bandwidth_near"] = bandwidth_near

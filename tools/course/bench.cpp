@@ -42,7 +42,10 @@ int bench_day(const Checkout& checkout, const BenchOptions& options) {
         throw UsageError(fmt::format("--record needs a Release build; {} is {}", checkout.build.string(),
                                      calendar.build_type));
     }
-    if (options.counters) require_counters();
+    if (options.counters) {
+        require_something_to_count(day);
+        require_counters();
+    }
     build_target(checkout, day.program_target());
 
     const std::string list = options.sweep ? "sweep" : options.counters ? "counters" : "bench";

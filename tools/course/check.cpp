@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "build.hpp"
+#include "cause.hpp"
 #include "check_run.hpp"
 #include "commands.hpp"
 #include "errors.hpp"
@@ -169,9 +170,10 @@ void print_how_to_see_the_line(const Checkout& checkout, const WorkbookEntry& en
 }
 
 // A test of a later exercise may call a kernel of an earlier one. If that kernel is still blank,
-// it writes nothing, and the learner would look for the error in the wrong function.
+// it writes nothing, and the learner would look for the error in the wrong function. A file to
+// repair stands by itself.
 void print_earlier_blanks(const Workbook& book, const WorkbookEntry& entry) {
-    if (!book.is_begun(entry)) return;
+    if (!book.is_begun(entry) || entry.exercise->by_hand()) return;
     std::string blanks;
     for (const WorkbookEntry& other : book.entries()) {
         if (other.id == entry.id) break;
@@ -206,8 +208,48 @@ void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
 
 }  // namespace
 
+namespace {
+
+CauseJudgement judge_cause(const Learner& learner, const WorkbookEntry& entry) {
+    if (entry.exercise->causes.empty()) return {};
+    learner.book.copy_blank_files(*entry.chapter);
+    return judge_cause(*entry.exercise, entry.chapter->sheet, learner.book.blank(entry),
+                       read_text_file(learner.book.mine(entry)));
+}
+
+// Before anything is built: a repair without a cause would be a guess. The inspection that was
+// requested is the evidence, and is shown all the same.
+Judgement refuse_verdict(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
+                         const CheckCommand& command, const CauseJudgement& cause) {
+    learner.logbook.update(entry.id, [](ExerciseRecord& record) { ++record.failures; });
+    const bool is_version = !entry.exercise->version.empty();
+    if (is_version && command.inspect) {
+        const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
+        CheckCommand without_the_lessons = command;  // a page would show the solution
+        without_the_lessons.html.clear();
+        without_the_lessons.gpu = false;
+        assess_if_possible(learner, entry, checkout, without_the_lessons, true);
+    }
+    fmt::print("{} {}: {}", styled("not yet", kBad, stdout), entry.id, cause.text);
+    const std::string mine = Workbook::shown(learner.book.mine(entry));
+    if (is_version)
+        fmt::print("  The evidence: ./course check {} --inspect\n", entry.id);
+    else
+        fmt::print("  The evidence: ./course run {}, ./course inspect {}\n", mine, mine);
+    fmt::print("  {}\n  A hint: ./course hint {}\n", describe(learner.book, entry), entry.id);
+    return {.verdict = "not yet", .why = cause.text, .cause = cause.state};
+}
+
+}  // namespace
+
 Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
                            const CheckCommand& command) {
+    const CauseJudgement cause = judge_cause(learner, entry);
+    if (!cause.is_right()) return refuse_verdict(learner, entry, checkout, command, cause);
+    if (!cause.state.empty()) {
+        fmt::print("the verdict on {} is right: {}\n", entry.id, cause.text);
+        learner.logbook.update(entry.id, [](ExerciseRecord& record) { record.has_cause = true; });
+    }
     // Two checks at once would overwrite each other's programs: the learners' files may differ,
     // but the programs have the same names.
     const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
@@ -225,7 +267,8 @@ Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const C
     const bool passed = is_right && assessment.objection.empty();
     Judgement judgement{.verdict = passed                                  ? "solved"
                                    : result.verdict == Verdict::kCannotRun ? "cannot run"
-                                                                           : "not yet"};
+                                                                           : "not yet",
+                        .cause = cause.state};
     learner.logbook.update(entry.id, [&](ExerciseRecord& record) {
         record.solved = record.solved || passed;
         record.failures += !passed && result.verdict != Verdict::kCannotRun;
@@ -287,6 +330,7 @@ void write_json(const std::string& file, const Judged& judged) {
                         {"verdict", judgement.verdict},
                         {"tests", judgement.tests},
                         {"stars", judgement.stars},
+                        {"cause", judgement.cause},
                         {"counts", judgement.counts},
                         {"why", judgement.why}});
     using Json = nlohmann::ordered_json;

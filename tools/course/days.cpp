@@ -72,6 +72,7 @@ Calendar load_calendar(const std::filesystem::path& file) {
                  .beyond_hours = day.value("beyond_hours", 0.0),
                  .beside = day.value("beside", ""),
                  .beside_version = day.value("beside_version", ""),
+                 .no_counters = day.value("no_counters", ""),
                  .programs = day.value("programs", std::vector<std::vector<std::string>>())});
         }
         return calendar;
@@ -106,6 +107,11 @@ const Day& find_day_with_versions(const Calendar& calendar, std::string_view nam
                         day.directory, command, name));
     }
     return day;
+}
+
+void require_something_to_count(const Day& day) {
+    if (!day.no_counters.empty())
+        throw UsageError(fmt::format("{}: there is nothing to profile. {}", day.directory, day.no_counters));
 }
 
 }  // namespace course::tool

@@ -27,6 +27,8 @@ struct Day {
     // The problem whose result is shown on the front page; empty: the main problem of its records.
     std::string beside{};
     std::string beside_version{};  // the result of this version; empty: of the fastest one
+    // Why a profiler has nothing to count, and what to look at instead; empty: it has.
+    std::string no_counters{};
     // For a day of whole programs: the name of each program, and its arguments. Empty for a day
     // with versions, which has only one program.
     std::vector<std::vector<std::string>> programs{};
@@ -57,5 +59,9 @@ std::string short_name(const Day& day);
 // The same as find_day, but also throws UsageError if that day has whole programs instead of
 // versions. `command` is for the message.
 const Day& find_day_with_versions(const Calendar& calendar, std::string_view name, std::string_view command);
+
+// Throws UsageError, which says what to look at instead, if a profiler has nothing to count in the
+// day.
+void require_something_to_count(const Day& day);
 
 }  // namespace course::tool

@@ -125,12 +125,14 @@ class Parser {
     }
 
     void take_setting(std::string_view line) {
-        static const std::vector<std::string> kKeys = {
-            "kernels", "file", "starts_from", "tests", "version", "needs", "traffic", "streams", "minutes"};
+        static const std::vector<std::string> kKeys = {"kernels", "file",    "starts_from", "cause",
+                                                       "tests",   "version", "needs",       "traffic",
+                                                       "streams", "minutes"};
         Exercise& exercise = sheet_.exercises.back();
         const auto colon = line.find(':');
         if (colon == std::string_view::npos) fail(fmt::format("'- {}'; expected '- key: value'", line));
         const std::string_view key = trimmed(line.substr(0, colon));
+        if (key == "cause") return take_cause(trimmed(line.substr(colon + 1)));
         const std::vector<std::string> values = list_of(line.substr(colon + 1));
         if (values.empty() || values.front().empty()) fail(fmt::format("'{}' has no value", key));
         const std::string value = values.front();
@@ -172,6 +174,20 @@ class Parser {
             fail(fmt::format("'{}' is a list; expected one value", key));
     }
 
+    // "bank conflicts | `tile[threadIdx.x][k]`"; a name has no comma, because one ends it in the
+    // learner's verdict.
+    void take_cause(std::string_view value) {
+        const auto bar = value.find('|');
+        const std::string_view name = trimmed(value.substr(0, bar));
+        std::string_view text = bar == std::string_view::npos ? "" : trimmed(value.substr(bar + 1));
+        if (text.size() >= 2 && text.front() == '`' && text.back() == '`')
+            text = text.substr(1, text.size() - 2);
+        if (name.empty() || text.empty() || name.find_first_of(",?") != std::string_view::npos)
+            fail(fmt::format("cause is '{}'; expected 'NAME | `text of the line`', with no comma in NAME",
+                             value));
+        sheet_.exercises.back().causes.push_back({std::string(name), std::string(text)});
+    }
+
     void end_exercise() {
         if (sheet_.exercises.empty()) return;
         Exercise& exercise = sheet_.exercises.back();
@@ -188,6 +204,8 @@ class Parser {
             fail("an exercise of the core behind one of beyond/; expected it before");
         if (exercise.kernels.empty() == exercise.starts_from.empty())
             fail("expected either '- kernels:' or '- starts_from:'");
+        if (!exercise.causes.empty() && exercise.starts_from.empty())
+            fail("'- cause:' names a line of a given file; expected '- starts_from:', too");
         if (exercise.tests.empty()) fail("no '- tests:'");
         if (exercise.minutes == 0) fail("no '- minutes:'");
         if (!exercise.traffic.empty() && exercise.version.empty())

@@ -7,6 +7,10 @@
 //     - file: `matmul_tiled.cuh`                              the lesson's file that defines them, a .cuh or a .cu; one in beyond/
 //                                                             is not of the core, and comes behind those of the core
 //     - starts_from: `broken_kernels/fold.cu`                 instead of kernels: the learner repairs this file
+//     - cause: bank conflicts | `tile[threadIdx.x][k]`        what is wrong with the file that the exercise starts from, and a text
+//                                                             that only the guilty line has: the learner names cause and line
+//                                                             before the repair (cause.hpp). Repeated where several are right;
+//                                                             optional
 //     - tests: `*/coalesced_*`                                GoogleTest filter: they fail unsolved, pass solved
 //     - version: `coalesced_32x32`                            the version that the score compares; optional
 //     - needs: inspection                                     for tests that count accesses; optional
@@ -34,6 +38,12 @@
 
 namespace course::tool {
 
+// Why the file that an exercise starts from is wrong, and a text that only the guilty line has.
+struct Cause {
+    std::string name;
+    std::string text;
+};
+
 struct FunctionTask {
     std::string function;
     std::string text;
@@ -44,6 +54,7 @@ struct Exercise {
     std::vector<std::string> kernels{};
     std::string file{};
     std::string starts_from{};
+    std::vector<Cause> causes{};  // any one of them is right; empty: the learner names none
     std::string tests{};
     std::string version{};
     bool needs_inspection = false;

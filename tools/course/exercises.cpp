@@ -5,6 +5,7 @@
 #include <regex>
 #include <set>
 
+#include "cause.hpp"
 #include "commands.hpp"
 #include "errors.hpp"
 #include "exercise_file.hpp"
@@ -56,6 +57,13 @@ std::vector<std::string> mistakes(const fs::path& directory, const ExerciseSheet
         } catch (const ExerciseError& error) {
             all.emplace_back(error.what());
         }
+    }
+    for (const Exercise& exercise : sheet.exercises) {
+        const fs::path given = directory / exercise.starts_from, solution = directory / exercise.file;
+        if (exercise.causes.empty() || !fs::exists(given) || !fs::exists(solution)) continue;
+        for (const std::string& mistake :
+             mistakes_in_causes(exercise, sheet, read_text_file(given), read_text_file(solution)))
+            all.push_back(fmt::format("{}/{}: {}", Workbook::shown(directory), exercise.name, mistake));
     }
     for (const fs::path& file : strangers(directory, sheet))
         all.push_back(fmt::format("{}: no exercise names it", Workbook::shown(file)));

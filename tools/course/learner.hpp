@@ -58,6 +58,7 @@ struct Judgement {
     int stars = 0;
     std::vector<std::string> counts{};  // what the stars are for: sectors, wavefronts, time
     std::string why{};                  // it is not solved, as it was printed
+    std::string cause{};                // state of the verdict on the cause (cause.hpp)
 
     bool solved() const { return verdict == "solved"; }
 };

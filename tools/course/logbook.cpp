@@ -21,7 +21,8 @@ ExerciseRecord record_from(const nlohmann::json& json) {
     const ExerciseRecord record{.solved = json.at("solved"),
                                 .failures = json.at("failures"),
                                 .hints = json.at("hints"),
-                                .stars = json.at("stars")};
+                                .stars = json.at("stars"),
+                                .has_cause = json.value("cause", false)};
     if (std::min({record.failures, record.hints, record.stars}) < 0) throw std::out_of_range("a number < 0");
     return record;
 }
@@ -142,6 +143,7 @@ void Logbook::write() const {
                                  {"failures", record.failures},
                                  {"hints", record.hints},
                                  {"stars", record.stars}};
+        if (record.has_cause) json["exercises"][id]["cause"] = true;
     }
     for (const auto& [day, stamp] : lesson_stamps_)
         json["lessons"][day] = stamp;

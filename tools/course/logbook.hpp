@@ -12,9 +12,10 @@ namespace course::tool {
 
 struct ExerciseRecord {
     bool solved = false;
-    int failures = 0;  // failed checks
-    int hints = 0;     // shown so far
-    int stars = 0;     // of the best check
+    int failures = 0;        // failed checks
+    int hints = 0;           // shown so far
+    int stars = 0;           // of the best check
+    bool has_cause = false;  // the cause was named, which some exercises ask for first
 
     // After a try the solution may be shown.
     bool is_tried() const { return solved || failures > 0; }

@@ -1,11 +1,27 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "cause.hpp"
 #include "commands.hpp"
 #include "errors.hpp"
 #include "learner.hpp"
 #include "styles.hpp"
 
 namespace course::tool {
+
+namespace {
+
+void print_how_to_name_the_cause(const WorkbookEntry& entry) {
+    fmt::print("\n");
+    print_prose(
+        fmt::format("First the verdict, then the repair: replace `{}` by the cause and the number of "
+                    "the guilty line in the file as you got it.",
+                    kOpenVerdict));
+    fmt::print("  The file as you got it: {}/{}\n  The causes of this day: {}\n", entry.chapter->directory,
+               entry.exercise->starts_from, fmt::join(causes_of(entry.chapter->sheet), "; "));
+}
+
+}  // namespace
 
 void print_exercise(const Learner& learner, const WorkbookEntry& entry) {
     for (const auto& file : learner.book.copy_blank_files(*entry.chapter))
@@ -18,6 +34,7 @@ void print_exercise(const Learner& learner, const WorkbookEntry& entry) {
     }
     fmt::print("{}  {}\n\n", styled(entry.id, kHeading, stdout), describe(learner.book, entry));
     print_prose(entry.exercise->whole_task());
+    if (!entry.exercise->causes.empty()) print_how_to_name_the_cause(entry);
 }
 
 int next_exercise(const Checkout& checkout, const NextCommand& command) {

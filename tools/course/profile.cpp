@@ -248,6 +248,7 @@ bool is_on_gpu(const Checkout& checkout) {
 int profile_day(const Checkout& checkout, const ProfileOptions& options) {
     const Calendar calendar = load_calendar(checkout.calendar());
     const Day& day = find_day_with_versions(calendar, options.day, "profile");
+    require_something_to_count(day);
     const bool measures = options.gpu.empty() && is_on_gpu(checkout);
     const fs::path file = measures ? measured_counters(checkout, day, options)
                                    : stored_counters(checkout, calendar, day, options.gpu);

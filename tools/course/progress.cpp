@@ -25,6 +25,7 @@ void print_line(const Exercise& exercise, const ExerciseRecord& record, bool is_
     std::string line = fmt::format("  {:<28} {}  {:>3} min  {:<4} {:<16} {:<8}", exercise.name,
                                    styled(state, style, stdout), exercise.minutes, stars(record.stars),
                                    count(record.failures, "failed check"), count(record.hints, "hint"));
+    if (record.has_cause && !record.solved) line += " cause found";
     line.erase(line.find_last_not_of(' ') + 1);
     fmt::print("{}{}\n", line, is_next ? "  <- next" : "");
 }
@@ -70,6 +71,11 @@ int print_json(const Learner& learner) {
              {"hints", record.hints},
              {"stars", record.stars},
              {"minutes", entry.exercise->minutes},
+             {"mine", learner.book.mine(entry).string()},
+             {"lesson", learner.book.lesson(entry).string()},
+             {"cause", entry.exercise->causes.empty() ? ""
+                       : record.has_cause             ? "found"
+                                                      : "open"},
              {"beyond", entry.exercise->is_beyond()},
              {"needs_inspection", entry.exercise->needs_inspection},
              {"is_inspected", entry.exercise->needs_inspection || !entry.exercise->traffic.empty()}});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -327,6 +328,37 @@ std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout&
     return load_records(copy.path());
 }
 
+// Of the kernels that an inspection names: which are those of the exercise, which of other
+// exercises of its day?
+class KernelsOfSheet {
+  public:
+    KernelsOfSheet(const Exercise& exercise, const ExerciseSheet& sheet)
+        : exercise_(exercise), sheet_(sheet) {}
+
+    bool is_own(const KernelInspection& kernel) const { return writes(exercise_, kernel); }
+    bool is_of_another(const KernelInspection& kernel) const {
+        return !is_own(kernel) && std::ranges::any_of(sheet_.exercises, [&](const Exercise& other) {
+            return writes(other, kernel);
+        });
+    }
+    // Were there any?
+    bool drop_others(InspectedVersion& seen) const {
+        return std::erase_if(seen.kernels,
+                             [&](const KernelInspection& kernel) { return is_of_another(kernel); }) > 0;
+    }
+
+  private:
+    // "day16::scan_tiles<int, 4>" -> "scan_tiles"
+    static bool writes(const Exercise& exercise, const KernelInspection& kernel) {
+        std::string name = kernel.name.substr(0, kernel.name.find('<'));
+        if (const auto colons = name.rfind("::"); colons != std::string::npos) name.erase(0, colons + 2);
+        return std::ranges::find(exercise.kernels, name) != exercise.kernels.end();
+    }
+
+    const Exercise& exercise_;
+    const ExerciseSheet& sheet_;
+};
+
 }  // namespace
 
 std::optional<InspectedVersion> all_problems(const InspectionFile& file, const std::string& version) {
@@ -341,6 +373,33 @@ std::optional<InspectedVersion> all_problems(const InspectionFile& file, const s
         if (all->failure.empty()) all->failure = seen.failure;
     }
     return all;
+}
+
+void keep_own_part(InspectionFile& mine, InspectionFile& lesson, const Exercise& exercise,
+                   const ExerciseSheet& sheet) {
+    const KernelsOfSheet kernels(exercise, sheet);
+    const auto runs_own = [&](const InspectedVersion& seen) {
+        return std::ranges::any_of(seen.kernels,
+                                   [&](const KernelInspection& kernel) { return kernels.is_own(kernel); });
+    };
+    if (std::ranges::none_of(lesson.results, runs_own)) return;
+    std::vector<std::string> own, shared;  // problems
+    for (InspectedVersion& seen : lesson.results) {
+        if (!runs_own(seen)) continue;
+        own.push_back(seen.problem);
+        if (kernels.drop_others(seen)) shared.push_back(seen.problem);
+    }
+    const auto is_among = [](const std::vector<std::string>& problems) {
+        return [&](const InspectedVersion& seen) {
+            return std::ranges::find(problems, seen.problem) != problems.end();
+        };
+    };
+    for (InspectionFile* file : {&mine, &lesson})
+        std::erase_if(file->results, std::not_fn(is_among(own)));
+    for (InspectedVersion& seen : mine.results) {
+        kernels.drop_others(seen);
+        if (is_among(shared)(seen)) seen.failure.clear();
+    }
 }
 
 std::vector<Criterion> criteria_of_inspection(const InspectedVersion& mine, const InspectedVersion& lesson) {
@@ -405,10 +464,9 @@ std::optional<Criterion> criterion_of_time(const std::vector<MeasuredRecord>& mi
 
 namespace {
 
-// What was found in another inspection of the version; "": there was none.
-void add_findings(InspectedVersion& version, const std::string& written, const std::string& name) {
-    if (written.empty()) return;
-    const auto others = all_problems(inspection_file_from_json(nlohmann::ordered_json::parse(written)), name);
+// What was found in another inspection of the version.
+void add_findings(InspectedVersion& version, const InspectionFile& file) {
+    const auto others = all_problems(file, version.version);
     if (!others) return;
     for (const KernelInspection& kernel : others->kernels) {
         KernelInspection found;
@@ -429,9 +487,18 @@ InspectionScore score_by_inspection(const WorkbookEntry& entry, const VariantBui
     const std::vector<std::string> written = run_programs_for(entry, inspecting, programs, "--inspect");
     InspectionFile mine = inspection_of(written[0], entry, programs[0].program);
     InspectionFile lesson = inspection_of(written[1], entry, programs[1].program);
+    keep_own_part(mine, lesson, *entry.exercise, entry.chapter->sheet);
+    if (mine.results.empty())
+        throw std::runtime_error(
+            fmt::format("{} has inspected no problem of {}", programs[0].program, entry.id));
     InspectedVersion my_problems = *all_problems(mine, version);
     // Sizes that no tile divides show accesses behind an array. The comparison is of the others.
-    if (!small_size.empty()) add_findings(my_problems, written[2], version);
+    if (!small_size.empty() && !written[2].empty()) {
+        InspectionFile small = inspection_file_from_json(nlohmann::ordered_json::parse(written[2]));
+        InspectionFile the_same = small;  // the lesson's program does not run these sizes
+        keep_own_part(small, the_same, *entry.exercise, entry.chapter->sheet);
+        add_findings(my_problems, small);
+    }
     const InspectedVersion lessons_problems = *all_problems(lesson, version);
     return {criteria_of_inspection(my_problems, lessons_problems),
             objection_to_findings(my_problems, lessons_problems),

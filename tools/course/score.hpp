@@ -9,6 +9,7 @@
 #include "build.hpp"
 #include "checkout.hpp"
 #include "common/bench/inspection.hpp"
+#include "exercise_sheet.hpp"
 #include "measurements.hpp"
 #include "workbook.hpp"
 
@@ -23,6 +24,14 @@ struct Criterion {
 // The inspection of `version`, with the kernels of all its problems together; nothing if the
 // program ran none of them.
 std::optional<InspectedVersion> all_problems(const InspectionFile& file, const std::string& version);
+
+// Leaves what the answer to `exercise` accounts for. A version may run kernels of several
+// exercises, and those that are not begun write nothing. Taken out of both files are the problems
+// in which the lesson runs no kernel of this exercise, and the kernels of the sheet's other
+// exercises; where there were such kernels, a wrong result is no fault of this answer. Nothing
+// changes if the lesson runs no kernel that the exercise names.
+void keep_own_part(InspectionFile& mine, InspectionFile& lesson, const Exercise& exercise,
+                   const ExerciseSheet& sheet);
 
 // Compares the inspections of the learner's and the lesson's version. One criterion is no findings
 // and no more bank conflicts, the other no more sectors of global memory. The text names findings,

@@ -42,6 +42,8 @@ Write.
 ## hunt
 - file: `hunt.cu`
 - starts_from: `wrong/hunt.cu`
+- cause: out-of-bounds write | `a[b ? i, j : 0]`
+- cause: race | a | b
 - tests: `*/hunt`
 - needs: inspection
 - minutes: 5
@@ -96,6 +98,12 @@ TEST(ParseHints, ReadsAllOfASheet) {
     EXPECT_FALSE(first.by_hand());
     EXPECT_TRUE(sheet.exercises[1].by_hand());
     EXPECT_EQ(sheet.exercises[1].starts_from, "wrong/hunt.cu");
+    ASSERT_EQ(sheet.exercises[1].causes.size(), 2U);
+    EXPECT_EQ(sheet.exercises[1].causes[0].name, "out-of-bounds write");
+    EXPECT_EQ(sheet.exercises[1].causes[0].text, "a[b ? i, j : 0]");
+    EXPECT_EQ(sheet.exercises[1].causes[1].name, "race");
+    EXPECT_EQ(sheet.exercises[1].causes[1].text, "a | b");
+    EXPECT_TRUE(sheet.exercises[0].causes.empty());
     EXPECT_TRUE(sheet.exercises[1].needs_inspection);
     EXPECT_EQ(sheet.exercises[1].version, "");
     EXPECT_TRUE(sheet.exercises[1].traffic.empty());
@@ -129,6 +137,12 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
          "traffic is 'local'; expected any of global, shared, atomics and accesses"},
         {"- version: `one`", "- streams: early", "streams is 'early'; expected late, random or both"},
         {"- version: `one`\n", "", "'- traffic:' compares versions; expected '- version:', too"},
+        {"- cause: race | a | b", "- cause: race", "cause is 'race'; expected 'NAME | `text of the line`'"},
+        {"- cause: race | a | b", "- cause: | `a`", "cause is '| `a`'; expected"},
+        {"- cause: race | a | b", "- cause: race | ``", "cause is 'race | ``'; expected"},
+        {"- cause: race | a | b", "- cause: a, b | `c`", "with no comma in NAME"},
+        {"- tests: `*/one:Other.*`", "- cause: race | `a`\n- tests: `*/one`",
+         "'- cause:' names a line of a given file; expected '- starts_from:', too"},
         {"A story.\n", "", "no text says what is asked"},
         {"- kernels: `add_one`, `helper`\n", "", "helper"},
         {"- starts_from: `wrong/hunt.cu`\n", "", "hunt: expected either '- kernels:' or '- starts_from:'"},

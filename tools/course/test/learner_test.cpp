@@ -1236,5 +1236,121 @@ TEST_F(Learner, AHuntStartsFromAFileThatAPersonWrote) {
     EXPECT_TRUE(says("old.cu: no exercise names it"));
 }
 
+// Two files to repair, each with a cause.
+class Verdicts : public Learner {
+  protected:
+    void SetUp() override {
+        Learner::SetUp();
+        directory_.write("day01_add/crimes/add.cu", "// Verdict: ?, line ?\nint one() {\n    return 2;\n}\n");
+        directory_.write("day01_add/crimes/more.cu", "// Verdict: ?, line ?\nint two() { return 1; }\n");
+        directory_.write("day01_add/add.cu", text("wrong number, line 3", 1));
+        directory_.write("day01_add/more.cu", "// Verdict: wrong name, line 2\n");
+        std::string hints = kHints;
+        hints.replace(hints.find("- kernels: `one`"), 16,
+                      "- starts_from: `crimes/add.cu`\n- cause: wrong number | `return 2`");
+        hints.replace(hints.find("- kernels: `two`\n- file: `add.cu`"), 33,
+                      "- starts_from: `crimes/more.cu`\n- file: `more.cu`\n- cause: wrong name | `two()`");
+        write_sheet(hints);
+        course({"next"});
+    }
+    void write_sheet(const std::string& hints) const { directory_.write("day01_add/exercises.md", hints); }
+    static std::string text(const std::string& verdict, int result) {
+        return fmt::format("// Verdict: {}\nint one() {{\n    return {};\n}}\n", verdict, result);
+    }
+    std::string state() {
+        const std::string verdicts = (directory_.path() / "verdicts.json").string();
+        course({"check", "first", "--json", verdicts.c_str()});
+        return nlohmann::json::parse(read_text(verdicts)).at(0).at("cause");
+    }
+};
+
+TEST_F(Verdicts, ATaskSaysHowToNameTheCause) {
+    EXPECT_TRUE(says("The file as you got it: day01_add/crimes/add.cu\n")) << said();
+    EXPECT_TRUE(says("The causes of this day: wrong name; wrong number\n"));
+    EXPECT_EQ(read_text(mine()), text("?, line ?", 2));
+}
+
+TEST_F(Verdicts, AreJudgedBeforeTheTests) {
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("not yet day01/first: its verdict is still open"));
+    for (const char* const wrong : {"wrong name, line 3", "wrong number, line 2", "gremlins, line 3"}) {
+        write_mine(text(wrong, 1));
+        EXPECT_EQ(course({"check", "first"}), kFailed) << wrong;
+        EXPECT_TRUE(says("not yet day01/first: "));
+        EXPECT_EQ(said().find("solved"), std::string::npos) << said();
+        EXPECT_TRUE(says("The evidence: ./course run "));
+        EXPECT_TRUE(says("A hint: ./course hint day01/first"));
+    }
+    EXPECT_FALSE(std::filesystem::exists(directory_.path() / "runs")) << "a test has run";
+    EXPECT_EQ(record("day01/first"), (ExerciseRecord{false, 4, 0, 0, false}));
+}
+
+TEST_F(Verdicts, OneThatIsRightDoesNotSolveTheExercise) {
+    write_mine(text("wrong number, line 3", 2));
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("the verdict on day01/first is right: wrong number, line 3"));
+    EXPECT_TRUE(says("not yet day01/first: this one fails"));
+    EXPECT_EQ(record("day01/first"), (ExerciseRecord{false, 1, 0, 0, true}));
+    course({"progress"});
+    EXPECT_TRUE(says("1 failed check            cause found")) << said();
+    write_mine("// my notes\n\n" + text("wrong number, line 3", 1));
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << "lines are those of the given file: " << said();
+    EXPECT_EQ(record("day01/first"), (ExerciseRecord{true, 1, 0, 1, true}));
+}
+
+TEST_F(Verdicts, TheEvidenceIsShownThatWasAskedFor) {
+    if (capture({"g++", "-v"}).exit_code != 0) GTEST_SKIP() << "inspection wants g++";
+    std::string sheet = read_text(directory_.path() / "day01_add/exercises.md");
+    KernelInspection kernel;
+    kernel.blocks = kernel.inspected_blocks = 1;
+    kernel.lines = {shared_load(4, 32, stride(128))};
+    make_inspection(kernel);
+    write_sheet(sheet.insert(sheet.find("- minutes: 1\n"), "- version: `v`\n"));
+    const std::string page = (directory_.path() / "page.html").string();
+    EXPECT_EQ(course({"check", "first", "--inspect", "--html", page.c_str()}), kFailed);
+    EXPECT_TRUE(says("32 lanes hit bank 0: a column of a 32-wide tile."));
+    EXPECT_TRUE(says("its verdict is still open"));
+    EXPECT_TRUE(says("The evidence: ./course check day01/first --inspect"));
+    EXPECT_FALSE(std::filesystem::exists(page) && !read_text(page).empty()) << "it would show the solution";
+}
+
+TEST_F(Verdicts, OtherFilesToRepairAreNotBlamed) {
+    directory_.write("mine/day01_add/more.cu", "// Verdict: wrong name, line 2\n");
+    EXPECT_EQ(course({"check", "second"}), kFailed);
+    EXPECT_TRUE(says("the verdict on day01/second is right"));
+    EXPECT_EQ(said().find("Still blank"), std::string::npos) << said();
+}
+
+TEST_F(Verdicts, AreInTheJson) {
+    EXPECT_EQ(state(), "open");
+    write_mine(text("gremlins, line 3", 1));
+    EXPECT_EQ(state(), "unknown");
+    write_mine(text("wrong name, line 3", 1));
+    EXPECT_EQ(state(), "wrong");
+    write_mine(text("wrong number, line 2", 1));
+    EXPECT_EQ(state(), "wrong line");
+    course({"progress", "--json"});
+    EXPECT_EQ(nlohmann::json::parse(said()).at(0).at("cause"), "open");
+    write_mine(text("wrong number, line 3", 1));
+    EXPECT_EQ(state(), "right");
+    course({"progress", "--json"});
+    EXPECT_EQ(nlohmann::json::parse(said()).at(0).at("cause"), "found");
+    write_sheet(kHints);
+    course({"reset", "day01"});
+    write_mine(kLesson);
+    EXPECT_EQ(state(), "") << "an exercise without a cause";
+}
+
+TEST_F(Verdicts, AuthorsAreToldWhatCannotBeJudged) {
+    EXPECT_EQ(course({"exercises"}), kSuccess) << said();
+    directory_.write("day01_add/add.cu", text("wrong number, line 2", 1));
+    EXPECT_EQ(course({"exercises"}), kFailed);
+    EXPECT_TRUE(says("day01_add/first: the verdict of add.cu is not right"));
+    directory_.write("day01_add/crimes/add.cu", text("?, line ?", 3));
+    EXPECT_EQ(course({"exercises"}), kFailed);
+    EXPECT_TRUE(
+        says("day01_add/first: 'return 2' of the cause 'wrong number' is on 0 lines of crimes/add.cu"));
+}
+
 }  // namespace
 }  // namespace course::tool

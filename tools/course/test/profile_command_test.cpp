@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "command_line.hpp"
@@ -64,7 +65,9 @@ class ProfileCommand : public testing::Test {
             {"name": "inspect", "generator": "Ninja", "binaryDir": "${sourceDir}/build/inspect"}]})");
         directory_.write("build/cpu/days.json", R"({"backend": "cpu", "build_type": "Debug", "days": [
             {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "T"},
-            {"directory": "day02_other", "number": 2, "topic": "other", "title": "O"}]})");
+            {"directory": "day02_other", "number": 2, "topic": "other", "title": "O"},
+            {"directory": "day03_host", "number": 3, "topic": "host", "title": "H",
+             "no_counters": "Host code. Look at the timeline."}]})");
         directory_.write("docs/measurements/h200/day01_vector_add.counters.jsonl",
                          kHeader + kernel_line("add 2^10", "plain", "add", 2, 1) +
                              kernel_line("add 2^28", "plain", "prepare", 9, 1) +
@@ -116,7 +119,11 @@ class ProfileCommand : public testing::Test {
     std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
     // The exit code; what was printed is in output_ and messages_.
     int profile(std::vector<std::string> arguments) {
-        arguments.insert(arguments.begin(), {"./course", "profile"});
+        arguments.insert(arguments.begin(), "profile");
+        return course(std::move(arguments));
+    }
+    int course(std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "./course");
         std::vector<const char*> argv;
         for (const std::string& argument : arguments)
             argv.push_back(argument.c_str());
@@ -238,6 +245,20 @@ TEST_F(ProfileCommand, WritesAPage) {
     EXPECT_TRUE(contains(page, "<h1>Day 1: T</h1>") && contains(page, "<b>Limited by memory</b>")) << page;
     EXPECT_EQ(profile({"day01", "--html", path("CMakeLists.txt/page.html")}), kUsage);
     EXPECT_TRUE(contains(messages_, "--html: cannot write")) << messages_;
+}
+
+TEST_F(ProfileCommand, ADayWithNothingToCountSaysWhatToLookAt) {
+    const std::string message = "day03_host: there is nothing to profile. Host code. Look at the timeline.\n";
+    EXPECT_EQ(profile({"day03"}), kUsage);
+    EXPECT_TRUE(contains(messages_, message)) << messages_;
+    EXPECT_EQ(output_, "");
+    have_a_gpu();
+    EXPECT_EQ(profile({"day03", "--gpu", "h200"}), kUsage);
+    EXPECT_TRUE(contains(messages_, message)) << messages_;
+    EXPECT_EQ(profile({"day03"}), kUsage) << "nothing is built or measured";
+    EXPECT_TRUE(contains(messages_, message)) << messages_;
+    EXPECT_EQ(course({"bench", "day03", "--counters"}), kUsage);
+    EXPECT_TRUE(contains(messages_, message)) << messages_;
 }
 
 TEST_F(ProfileCommand, WhatIsNotThereIsNamedWithWhatIs) {

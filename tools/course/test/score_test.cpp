@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <tuple>
 
 namespace course::tool {
@@ -224,6 +225,78 @@ TEST(Score, AllProblemsCount) {
     EXPECT_FALSE(criteria_of_inspection(all, all)[1].star);
     EXPECT_EQ(criteria_of_inspection(all, all)[0].text,
               "inspected, its result is wrong: 1 of 3 values differ");
+}
+
+// Of a version that runs the exercise's kernel forward, and another exercise's backward.
+class OwnPart : public ::testing::Test {
+  protected:
+    static InspectedVersion ran(const std::string& problem, const std::vector<std::string>& kernels,
+                                const std::string& failure = "") {
+        InspectedVersion seen = version({});
+        seen.problem = problem;
+        seen.failure = failure;
+        seen.kernels.clear();
+        for (const std::string& name : kernels) {
+            KernelInspection kernel;
+            kernel.name = name;
+            seen.kernels.push_back(kernel);
+        }
+        return seen;
+    }
+    // "problem: kernel kernel!": the mark is that of a failure.
+    static std::vector<std::string> left(const InspectionFile& file) {
+        std::vector<std::string> lines;
+        for (const InspectedVersion& seen : file.results) {
+            std::string line = seen.problem + ":";
+            for (const KernelInspection& kernel : seen.kernels)
+                line += " " + kernel.name;
+            lines.push_back(line + (seen.failure.empty() ? "" : "!"));
+        }
+        return lines;
+    }
+    void keep(const char* exercise) {
+        const auto found = std::ranges::find(sheet_.exercises, exercise, &Exercise::name);
+        keep_own_part(mine_, lesson_, *found, sheet_);
+    }
+
+    using Lines = std::vector<std::string>;
+    ExerciseSheet sheet_ = {.title = "",
+                            .introduction = "",
+                            .exercises = {{.name = "forward", .kernels = {"helper", "forward"}},
+                                          {.name = "backward", .kernels = {"backward"}},
+                                          {.name = "launcher", .kernels = {"launch_all"}}}};
+    InspectionFile mine_, lesson_;
+};
+
+TEST_F(OwnPart, ProblemsOfOtherExercisesAreNotJudged) {
+    lesson_.results = {ran("a", {"day::forward<float>", "fill"}), ran("b", {"day::backward<3, 4>"})};
+    mine_.results = {ran("a", {"day::forward<float>", "fill"}),
+                     ran("b", {"day::backward<3, 4>"}, "0 written")};
+    keep("forward");
+    EXPECT_EQ(left(mine_), Lines{"a: day::forward<float> fill"});
+    EXPECT_EQ(left(lesson_), Lines{"a: day::forward<float> fill"});
+}
+
+TEST_F(OwnPart, KernelsOfOtherExercisesInTheSameProblemAreNotCounted) {
+    lesson_.results = {ran("a", {"forward", "backward"}), ran("c", {"forward"})};
+    mine_.results = {ran("a", {"forward", "mine", "backward"}, "wrong"), ran("c", {"forward"}, "wrong")};
+    keep("forward");
+    EXPECT_EQ(left(mine_), (Lines{"a: forward mine", "c: forward!"}));
+    EXPECT_EQ(left(lesson_), (Lines{"a: forward", "c: forward"}));
+}
+
+TEST_F(OwnPart, AnAnswerThatDoesNotLaunchItsKernelIsJudgedAllTheSame) {
+    lesson_.results = {ran("a", {"forward"})};
+    mine_.results = {ran("a", {"elsewhere"}, "wrong")};
+    keep("forward");
+    EXPECT_EQ(left(mine_), Lines{"a: elsewhere!"});
+}
+
+TEST_F(OwnPart, EverythingIsLeftOfAnExerciseWithoutAKernelOfItsOwn) {
+    lesson_.results = {ran("a", {"forward"}), ran("b", {"backward"})};
+    mine_.results = {ran("a", {"forward"}), ran("b", {"backward"}, "wrong")};
+    keep("launcher");
+    EXPECT_EQ(left(mine_), (Lines{"a: forward", "b: backward!"}));
 }
 
 TEST(Score, AFindingCostsTheStar) {

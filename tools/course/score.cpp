@@ -82,8 +82,9 @@ const AccessLine* worst(const Traffic& mine, Traffic lesson) {
 }
 
 // Loads that wait for another block are atomic, and as many as it happens: an exercise in which
-// blocks wait compares the other accesses.
-enum class Counted { kAll, kNotAtomic };
+// blocks wait compares the other accesses. Where stores are many, a load too many is not seen among
+// all accesses.
+enum class Counted { kAll, kNotAtomic, kLoads };
 
 Traffic traffic(const InspectedVersion& version, Space space, Counted counted = Counted::kAll) {
     Traffic sum;
@@ -96,6 +97,9 @@ Traffic traffic(const InspectedVersion& version, Space space, Counted counted = 
         for (const AccessLine& line : kernel.lines) {
             if (line.space != space) continue;
             if (counted == Counted::kNotAtomic && line.operation == Operation::kAtomic) continue;
+            if (counted == Counted::kLoads &&
+                (line.operation == Operation::kStore || line.operation == Operation::kAtomic))
+                continue;
             sum.transactions += of_all_blocks(line.transactions);
             sum.ideal += of_all_blocks(line.ideal);
             sum.requests += of_all_blocks(line.requests);
@@ -168,15 +172,16 @@ std::string text_of_worst(const AccessLine& line) {
     return fmt::format("{}: {} requests of {} each", place_of(line.source), line.requests, counted);
 }
 
-std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space) {
+std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space, const char* for_what = "") {
     const bool is_global = space == Space::kGlobal;
     // Narrow loads of adjacent elements touch as many sectors as wide ones, with more instructions.
     const bool many_requests = is_global && static_cast<double>(mine.requests) >
                                                 kManyRequests * static_cast<double>(lesson.requests);
     std::string text;
     if (much_more(mine, lesson)) {
-        text = fmt::format("  In {} memory it needs {} {}, the lesson's version {}.\n", name(space),
-                           mine.transactions, is_global ? "sectors" : "wavefronts", lesson.transactions);
+        text = fmt::format("  In {} memory it needs {} {}{}, the lesson's version {}.\n", name(space),
+                           mine.transactions, is_global ? "sectors" : "wavefronts", for_what,
+                           lesson.transactions);
     } else if (many_requests) {
         text = fmt::format("  To {} memory it makes {} requests, the lesson's version {}.\n", name(space),
                            mine.requests, lesson.requests);
@@ -421,6 +426,11 @@ std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVe
     for (const Space space : {Space::kGlobal, Space::kShared}) {
         if (std::ranges::find(memory, name(space)) != memory.end())
             text += objection_to(traffic(mine, space), traffic(lesson, space), space);
+    }
+    if (std::ranges::find(memory, "loads") != memory.end()) {
+        for (const Space space : {Space::kGlobal, Space::kShared})
+            text += objection_to(traffic(mine, space, Counted::kLoads),
+                                 traffic(lesson, space, Counted::kLoads), space, " for its loads");
     }
     if (std::ranges::find(memory, "accesses") != memory.end())
         text += objection_to(traffic(mine, Space::kGlobal, Counted::kNotAtomic),

@@ -236,7 +236,7 @@ CLI::App* add_profile(CommandLine& line) {
         ->type_name("NAME");
     command->add_option("--html", options->html, "Writes the same as a page to this file")->type_name("FILE");
     command->add_flag("--inspect", options->inspect,
-                      "Builds the day's inspection if it is not there yet, which takes minutes");
+                      "Builds the day's inspection if it is not there yet, which may take a minute");
     command->add_option("ARGUMENTS", options->extra, kForwarded);
     command->callback([&line, options] {
         options->files = line.files_from(options->day);

@@ -129,6 +129,22 @@ TEST(Score, LoadsThatWaitAreNoneOfTheAccessesThatAreCompared) {
                     .starts_with("  In global memory it needs 200 sectors, the lesson's version 100.\n"));
 }
 
+TEST(Score, ALoadTooManyIsSeenBesideManyStoresWhereLoadsAreCompared) {
+    const auto merge = [](std::uint64_t loaded) {
+        AccessLine load = line(Space::kGlobal, loaded, loaded, 7);
+        load.operation = Operation::kLoad;
+        AccessLine store = line(Space::kGlobal, 800, 800, 8);
+        store.operation = Operation::kStore;
+        return version({load, store});
+    };
+    EXPECT_EQ(objection_to_traffic(merge(200), merge(100), {"global"}), "");
+    EXPECT_TRUE(
+        objection_to_traffic(merge(200), merge(100), {"loads"})
+            .starts_with("  In global memory it needs 200 sectors for its loads, the lesson's version "
+                         "100.\n    my/a.cu:7"));
+    EXPECT_EQ(objection_to_traffic(merge(100), merge(100), {"loads"}), "");
+}
+
 TEST(Score, ManyAtomicsInThePlaceOfOneAreAnObjection) {
     const auto atomics = [](std::uint64_t requests, std::uint64_t lanes) {
         AccessLine access = line(Space::kGlobal, requests, requests, 7);

@@ -15,8 +15,6 @@ namespace course::tool {
 namespace {
 
 std::vector<std::string> lines_of(std::string_view text) {
-    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // which some editors put in front
-    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     std::vector<std::string> lines;
     while (!text.empty()) {
         std::string_view line = next_line(text);

@@ -6,6 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+
+#include "temporary_directory.hpp"
+#include "text_file.hpp"
 
 namespace course::tool {
 namespace {
@@ -51,9 +55,11 @@ TEST(Causes, AVerdictIsRightWithCauseAndLineOfTheGivenFile) {
 }
 
 TEST(Causes, AnEditorsByteOrderMarkDoesNotHideTheVerdict) {
+    const TemporaryDirectory directory;
+    const std::filesystem::path mine =
+        directory.write("mine.cu", "\xEF\xBB\xBF// Verdict: bank conflicts, line 3\r\nrepaired\r\n");
     const ExerciseSheet all = sheet();
-    const std::string mine = "\xEF\xBB\xBF// Verdict: bank conflicts, line 3\r\nrepaired\r\n";
-    EXPECT_EQ(judge_cause(all.exercises[0], all, kGiven, mine).state, "right");
+    EXPECT_EQ(judge_cause(all.exercises[0], all, kGiven, read_text_file(mine)).state, "right");
 }
 
 TEST(Causes, ALongLineIsJudgedLikeAnyOther) {

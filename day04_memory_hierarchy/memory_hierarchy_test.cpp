@@ -259,6 +259,15 @@ TEST_P(AgainTest, EveryElementInEachRound) {
     EXPECT_EQ(add_up(1025, 0), "") << "no round, and the sums are 0";
 }
 
+TEST_P(AgainTest, RunsOnTheGivenStream) {
+    const DeviceBuffer<unsigned> x = course::zeros<unsigned>(4 * course::multiprocessors());
+    DeviceBuffer<unsigned> sums(day04::again_threads());
+    const course::CapturedWork work(
+        [&](cudaStream_t stream) { GetParam()->launcher(x.span(), 2, sums.span(), stream); });
+    EXPECT_EQ(work.nodes(), 1U);
+    EXPECT_EQ(work.grid().x, course::multiprocessors()) << "a block for each SM";
+}
+
 TEST_P(AgainTest, RefusesBadArguments) {
     const std::size_t sms = course::multiprocessors();
     const DeviceBuffer<unsigned> x = course::zeros<unsigned>(8 * sms);
@@ -276,6 +285,9 @@ TEST_P(AgainTest, RefusesBadArguments) {
     EXPECT_NE(refused(0, 8 * sms, sums.size() - 1).find("one for each thread"), std::string::npos);
     EXPECT_EQ(refused(1, 4 * sms, sums.size()),
               "again: x does not start at a multiple of 16 bytes, as cudaMalloc's memory does");
+    EXPECT_EQ(
+        refusal([&] { GetParam()->launcher(sums.span().subspan(0, 4 * sms), 1, sums.span(), nullptr); }),
+        "again: sums overlaps x; expected memory of its own");
 }
 
 TEST_F(SharedMemory, RefusesALargerPiece) {
@@ -329,6 +341,15 @@ TEST_P(LookupTest, EachRecordLooksUpOneWord) {
     EXPECT_EQ(add_up(33, 1), "");
 }
 
+TEST_P(LookupTest, RunsOnTheGivenStream) {
+    const DeviceBuffer<unsigned> words = course::zeros<unsigned>(32);
+    DeviceBuffer<unsigned> sums(day04::lookup_threads());
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher(words.span(), words.span().subspan(0, 1), sums.span(), stream);
+    });
+    EXPECT_EQ(work.nodes(), 1U);
+}
+
 TEST_P(LookupTest, RefusesBadArguments) {
     const DeviceBuffer<unsigned> words = course::zeros<unsigned>(68);
     DeviceBuffer<unsigned> sums(day04::lookup_threads());
@@ -343,6 +364,12 @@ TEST_P(LookupTest, RefusesBadArguments) {
     EXPECT_NE(refused(0, 32, 0).find("table has 0 words"), std::string::npos);
     EXPECT_EQ(refused(1, 32, 1),
               "lookup: records does not start at a multiple of 16 bytes, as cudaMalloc's memory does");
+    const std::string overlaps = "lookup: sums overlaps an input; expected memory of its own";
+    const auto some = sums.span().subspan(0, 32);
+    EXPECT_EQ(refusal([&] { GetParam()->launcher(words.span().subspan(0, 32), some, sums.span(), nullptr); }),
+              overlaps);
+    EXPECT_EQ(refusal([&] { GetParam()->launcher(some, words.span().subspan(0, 1), sums.span(), nullptr); }),
+              overlaps);
 }
 
 TEST_F(SharedMemory, OfL2IsSetAsideWhileItIsNeeded) {
@@ -399,6 +426,14 @@ TEST_P(FarChaseTest, MoreWordsThan32BitsCount) {
     EXPECT_EQ(last.to_host()[0], far);
 }
 
+TEST_P(FarChaseTest, RunsOnTheGivenStream) {
+    const DeviceBuffer<unsigned long long> next = course::zeros<unsigned long long>(1);
+    DeviceBuffer<unsigned long long> last(1);
+    const course::CapturedWork work(
+        [&](cudaStream_t stream) { GetParam()->launcher(next.span(), 0, 3, last.span(), stream); });
+    EXPECT_EQ(work.nodes(), 1U);
+}
+
 TEST_P(FarChaseTest, RefusesBadArguments) {
     const DeviceBuffer<unsigned long long> next = course::zeros<unsigned long long>(8);
     DeviceBuffer<unsigned long long> last(2);
@@ -408,6 +443,8 @@ TEST_P(FarChaseTest, RefusesBadArguments) {
     };
     EXPECT_EQ(refused(8, 1), "chase_far: start is 8; expected one of 8 words");
     EXPECT_EQ(refused(0, 2), "chase_far: last has 2 elements; expected 1");
+    EXPECT_EQ(refusal([&] { GetParam()->launcher(last.span(), 0, 1, last.span().subspan(1, 1), nullptr); }),
+              "chase_far: last overlaps next; expected memory of its own");
 }
 
 // --- Beyond: which block runs on which SM, and when -----------------------------------------------
@@ -432,6 +469,15 @@ TEST_P(WavesTest, EveryThreadComputesAndEveryBlockNotesItsStay) {
         }
         EXPECT_EQ(values.damage() + stays.damage(), "");
     }
+}
+
+TEST_P(WavesTest, RunsOnTheGivenStream) {
+    DeviceBuffer<unsigned> values(2048);
+    DeviceBuffer<day04::Stay> stays(2048 / GetParam()->block);
+    const course::CapturedWork work(
+        [&](cudaStream_t stream) { GetParam()->launcher(1, values.span(), stays.span(), stream); });
+    EXPECT_EQ(work.nodes(), 1U);
+    EXPECT_EQ(work.grid().x, stays.size());
 }
 
 TEST_P(WavesTest, RefusesBadArguments) {

@@ -118,9 +118,9 @@ using Average = Repaired;
 using Photos = Repaired;
 
 TEST_F(Seats, GuestsWithoutASeatGetNone) {
-    expect_prints("seats", "1", "guest 0 sits in front, 0 seats are free\n");
-    expect_prints("seats", "51", "guest -1 sits in front, 1 seats are free\n");
-    expect_reliable("seats", "1000", "guest 999 sits in front, 10 seats are free\n");
+    expect_prints("seats", "1", "guest 0 sits in front, guest 0 at the back, 0 seats are free\n");
+    expect_prints("seats", "51", "guest -1 sits in front, guest 0 at the back, 1 seats are free\n");
+    expect_reliable("seats", "1000", "guest 999 sits in front, guest 0 at the back, 10 seats are free\n");
 }
 
 TEST_F(Blur, TheImageIsBlurred) {
@@ -137,8 +137,9 @@ TEST_F(Smooth, NoSampleDependsOnTheOrderOfThreads) {
 
 TEST_F(Totals, EachYearBeginsWithNothing) {
     expect_reliable("totals", "3",
-                    "year 1: the best shop sold 1200\nyear 2: the best shop sold 2400\n"
-                    "year 3: the best shop sold 3600\n");
+                    "year 1: the best shop sold 1200, all together 606000\n"
+                    "year 2: the best shop sold 2400, all together 1212000\n"
+                    "year 3: the best shop sold 3600, all together 1818000\n");
 }
 
 TEST_F(Average, AnyNumberOfSamplesHasItsMeans) {
@@ -180,7 +181,7 @@ TEST_F(Crimes, OfSmoothSomeSamplesAreWrong) {
 TEST_F(Crimes, OfTotalsTheYearsAreWrong) {
     const ShellOutcome outcome = run("crimes_totals");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
-    EXPECT_FALSE(says(outcome, "year 3: the best shop sold 3600\n")) << outcome.text;
+    EXPECT_FALSE(says(outcome, "year 3: the best shop sold 3600,")) << outcome.text;
 }
 
 TEST_F(Crimes, OfAverageOnlyWholeBlocksAreRight) {

@@ -47,7 +47,8 @@ int main(int argc, char** argv) {
     int free_seats = 0;
     for (const int guest : guests)
         free_seats += guest < 0;
-    printf("guest %d sits in front, %d seats are free\n", guests[0], free_seats);
+    printf("guest %d sits in front, guest %d at the back, %d seats are free\n", guests[0], guests[n - 1],
+           free_seats);
     CUDA_CHECK(cudaFree(seat_of_d));
     CUDA_CHECK(cudaFree(guests_d));
 }

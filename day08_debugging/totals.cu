@@ -1,12 +1,14 @@
-// Verdict: uninitialised memory, line 33
+// Verdict: uninitialised memory, line 35
 //
 // Totals: what did each shop sell in a year?
 //
 //   nvcc totals.cu -o totals && ./totals 3
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <vector>
 
 #define CUDA_CHECK(call)                                                                               \
@@ -25,8 +27,8 @@ __global__ void add_month(const int* sales, int* totals) {
     if (shop < kShops) totals[shop] += sales[shop];
 }
 
-// The largest total of a year in which each shop sold as much every month.
-int largest_total(const std::vector<int>& monthly_sales) {
+// The totals of a year in which each shop sold as much every month.
+std::vector<int> totals_of_year(const std::vector<int>& monthly_sales) {
     int *sales_d = nullptr, *totals_d = nullptr;
     const std::size_t bytes = kShops * sizeof(int);
     CUDA_CHECK(cudaMalloc(&sales_d, bytes));
@@ -41,10 +43,7 @@ int largest_total(const std::vector<int>& monthly_sales) {
     CUDA_CHECK(cudaMemcpy(totals.data(), totals_d, bytes, cudaMemcpyDeviceToHost));
     CUDA_CHECK(cudaFree(sales_d));
     CUDA_CHECK(cudaFree(totals_d));
-    int largest = totals[0];
-    for (const int total : totals)
-        largest = total > largest ? total : largest;
-    return largest;
+    return totals;
 }
 
 int main(int argc, char** argv) {
@@ -53,6 +52,9 @@ int main(int argc, char** argv) {
         std::vector<int> monthly_sales(kShops);
         for (int shop = 0; shop < kShops; ++shop)
             monthly_sales[shop] = year * (shop % 100 + 1);
-        printf("year %d: the best shop sold %d\n", year, largest_total(monthly_sales));
+        const std::vector<int> totals = totals_of_year(monthly_sales);
+        printf("year %d: the best shop sold %d, all together %lld\n", year,
+               *std::max_element(totals.begin(), totals.end()),
+               std::accumulate(totals.begin(), totals.end(), 0LL));
     }
 }

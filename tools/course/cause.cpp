@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <regex>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "text_file.hpp"
 
@@ -37,9 +38,39 @@ std::string plain(std::string_view name) {
     return result;
 }
 
-bool is_verdict(const std::string& line) {
-    static const std::regex kVerdict(R"(\s*//\s*verdict\s*:.*)", std::regex::icase);
-    return std::regex_match(line, kVerdict);
+// Without the blanks around it, and without any other of `dropped`.
+std::string_view stripped(std::string_view text, std::string_view dropped = " \t\r") {
+    const auto begin = text.find_first_not_of(dropped);
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(dropped) - begin + 1);
+}
+
+// Takes `word` and the blanks behind it from the start of `text`; false: `text` starts otherwise.
+bool take(std::string_view& text, std::string_view word) {
+    const auto same = [](char a, char b) { return a == b || (a >= 'A' && a <= 'Z' && a - 'A' + 'a' == b); };
+    if (text.size() < word.size() || !std::ranges::equal(text.substr(0, word.size()), word, same))
+        return false;
+    text = stripped(text.substr(word.size()));
+    return true;
+}
+
+// "// Verdict: race, line 3" -> "race, line 3"; nothing if the line is no verdict. No std::regex,
+// which overflows the stack on a long line.
+std::optional<std::string_view> verdict_in(std::string_view line) {
+    line = stripped(line);
+    if (take(line, "//") && take(line, "verdict") && take(line, ":")) return line;
+    return std::nullopt;
+}
+
+// "race, line 3." -> "race" and "3"; nothing if it has another form.
+std::optional<std::pair<std::string, std::string>> cause_and_line(std::string_view verdict) {
+    const auto comma = verdict.rfind(',');
+    if (comma == std::string_view::npos) return std::nullopt;
+    std::string_view place = stripped(verdict.substr(comma + 1));
+    if (!take(place, "line ") && !take(place, "line\t")) return std::nullopt;
+    place = stripped(place, " \t.");
+    if (place.empty() || place.find_first_of(" \t.") != std::string_view::npos) return std::nullopt;
+    return std::pair(std::string(stripped(verdict.substr(0, comma))), std::string(place));
 }
 
 // The numbers of the lines that contain `text`, counted from 1.
@@ -75,25 +106,25 @@ CauseJudgement judge_cause(const Exercise& exercise, const ExerciseSheet& sheet,
     const std::vector<std::string> causes = causes_of(sheet);
     const std::string choice = fmt::format("  The causes of this day: {}\n", fmt::join(causes, "; "));
     std::vector<std::string> verdicts;
-    std::ranges::copy_if(lines_of(mine), std::back_inserter(verdicts), is_verdict);
+    for (const std::string& line : lines_of(mine)) {
+        if (verdict_in(line)) verdicts.push_back(line);
+    }
     if (verdicts.size() != 1)
         return {"open", fmt::format("it has {} lines '// Verdict: CAUSE, line N'; expected one\n{}",
                                     verdicts.size(), choice)};
-    static const std::regex kForm(R"(\s*//\s*verdict\s*:\s*(.*?)\s*,\s*line\s+([^\s.]*)[\s.]*)",
-                                  std::regex::icase);
-    std::smatch part;
-    if (!std::regex_match(verdicts.front(), part, kForm))
+    const auto parts = cause_and_line(*verdict_in(verdicts.front()));
+    if (!parts)
         return {"open",
                 fmt::format("'{}'; expected '// Verdict: CAUSE, line N'\n{}", verdicts.front(), choice)};
-    const std::string name = part.str(1);
-    if (name == "?" || part.str(2) == "?")
+    const auto& [name, place] = *parts;
+    if (name == "?" || place == "?")
         return {"open", fmt::format("its verdict is still open: '{}'. Name the cause and the line before you "
                                     "repair anything.\n{}",
                                     verdicts.front(), choice)};
     if (std::ranges::find(causes, plain(name), plain) == causes.end())
         return {"unknown", fmt::format("'{}' is not a cause of this day\n{}", name, choice)};
     const std::vector<std::string> lines = lines_of(given);
-    const int number = number_in(part.str(2));
+    const int number = number_in(place);
     bool is_cause = false;
     for (const Cause& cause : exercise.causes) {
         if (plain(cause.name) != plain(name)) continue;
@@ -109,7 +140,7 @@ CauseJudgement judge_cause(const Exercise& exercise, const ExerciseSheet& sheet,
                               "      {}\n",
                               number, lines[static_cast<std::size_t>(number - 1)])
                 : fmt::format("the cause is right, the line is not: '{}'; expected a number from 1 to {}\n",
-                              part.str(2), lines.size())};
+                              place, lines.size())};
 }
 
 std::vector<std::string> mistakes_in_causes(const Exercise& exercise, const ExerciseSheet& sheet,

@@ -15,7 +15,10 @@ namespace fs = std::filesystem;
 std::string read_text_file(const fs::path& file) {
     std::ifstream stream(file, std::ios::binary);
     if (!stream) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
-    return {std::istreambuf_iterator<char>(stream), {}};
+    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // which some editors put in front
+    if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+    return text;
 }
 
 void replace_file(const fs::path& name, std::string_view text) {

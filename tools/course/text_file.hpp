@@ -7,7 +7,7 @@
 
 namespace course::tool {
 
-// The whole file. Throws std::runtime_error.
+// The whole file, without the byte order mark of UTF-8. Throws std::runtime_error.
 std::string read_text_file(const std::filesystem::path& file);
 // Writes atomically: to a temporary file, which is then renamed. If `file` is a link, its target
 // is replaced. Creates missing directories. Throws std::runtime_error.

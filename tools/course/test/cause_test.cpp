@@ -6,6 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+
+#include "temporary_directory.hpp"
+#include "text_file.hpp"
 
 namespace course::tool {
 namespace {
@@ -50,6 +54,22 @@ TEST(Causes, AVerdictIsRightWithCauseAndLineOfTheGivenFile) {
     EXPECT_TRUE(judge("", 2).is_right()) << "an exercise without causes asks for none";
 }
 
+TEST(Causes, AnEditorsByteOrderMarkDoesNotHideTheVerdict) {
+    const TemporaryDirectory directory;
+    const std::filesystem::path mine =
+        directory.write("mine.cu", "\xEF\xBB\xBF// Verdict: bank conflicts, line 3\r\nrepaired\r\n");
+    const ExerciseSheet all = sheet();
+    EXPECT_EQ(judge_cause(all.exercises[0], all, kGiven, read_text_file(mine)).state, "right");
+}
+
+TEST(Causes, ALongLineIsJudgedLikeAnyOther) {
+    const std::string dots(300'000, '.'), blanks(300'000, ' ');
+    EXPECT_EQ(judge("// Verdict: bank conflicts, line 3" + dots).state, "right");
+    EXPECT_EQ(judge(blanks + "// Verdict:" + blanks + "bank conflicts, line" + blanks + "3").state, "right");
+    EXPECT_EQ(judge(blanks + "x").state, "open");
+    EXPECT_EQ(judge("// Verdict: " + dots + ", line 3").state, "unknown");
+}
+
 TEST(Causes, AnyOfSeveralVerdictsIsRightButNotAMixture) {
     const std::string given = "// Verdict: ?, line ?\na = 1;\nb = a;\n";
     EXPECT_EQ(judge("// Verdict: race, line 2", 1, given).state, "right");
@@ -62,7 +82,9 @@ TEST(Causes, AnOpenVerdictIsAskedForWithTheCausesToChooseFrom) {
     const std::string choice = "The causes of this day: bank conflicts; missing barrier; race";
     for (const char* const verdict :
          {"// Verdict: ?, line ?", "// Verdict: race, line ?", "// Verdict: ?, line 3", "// Verdict: race",
-          "", "// Verdict: race, line 3\n// Verdict: bank conflicts, line 3"}) {
+          "", "// Verdict:", "// Verdict: race, line", "// Verdict: race, lines 3",
+          "// Verdict: race, line 3 4", "/* Verdict: race, line 3 */",
+          "// Verdict: race, line 3\n// Verdict: bank conflicts, line 3"}) {
         EXPECT_EQ(judge(verdict).state, "open") << verdict;
         EXPECT_TRUE(says(judge(verdict), choice)) << judge(verdict).text;
         EXPECT_FALSE(judge(verdict).is_right());
@@ -70,6 +92,8 @@ TEST(Causes, AnOpenVerdictIsAskedForWithTheCausesToChooseFrom) {
     EXPECT_EQ(judge("// Verdict: gremlins, line 3").state, "unknown");
     EXPECT_TRUE(says(judge("// Verdict: gremlins, line 3"), "'gremlins' is not a cause of this day"));
     EXPECT_TRUE(says(judge("// Verdict: gremlins, line 3"), choice));
+    for (const char* const verdict : {"// Verdict: , line 3", "// Verdict: race, line 2, line 3"})
+        EXPECT_EQ(judge(verdict).state, "unknown") << verdict;
 }
 
 TEST(Causes, AWrongVerdictDoesNotGiveTheAnswerAway) {

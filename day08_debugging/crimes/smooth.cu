@@ -41,8 +41,11 @@ int main(int argc, char** argv) {
     CUDA_CHECK(cudaFree(samples_d));
 
     int wrong = 0;
-    for (int i = 1; i < n - 1; ++i)
-        wrong += samples[i] != (i % 2 == 0 ? 1.0F : 2.0F);
+    for (int i = 0; i < n; ++i) {
+        const bool is_end = i == 0 || i == n - 1, is_even = i % 2 == 0;
+        const float expected = is_end ? (is_even ? 3.0F : 0.0F) : (is_even ? 1.0F : 2.0F);
+        wrong += samples[i] != expected;
+    }
     printf("%d of %d samples are wrong\n", wrong, n);
     return wrong == 0 ? 0 : 1;
 }

@@ -34,7 +34,9 @@ INSTANTIATE_TEST_SUITE_P(Hunts, Findings,
 TEST_P(Findings, None) {
     for (const Shape& shape : {Shape{131, 133}, Shape{1, 700}, Shape{700, 1}}) {
         Trial watched = trial(shape);
+        const std::uint64_t before = hunts::bytes_in_use();
         EXPECT_NO_RACES([&] { watched.launch(); });
+        EXPECT_EQ(hunts::bytes_in_use() - before, 0u) << "bytes of cudaMallocAsync without cudaFreeAsync";
         EXPECT_TRUE(watched.verify().ok()) << watched.verify().message();
     }
 }

@@ -110,6 +110,13 @@ TEST_P(HuntTest, RunsOnTheGivenStream) {
     EXPECT_TRUE(trial.verify().ok()) << trial.verify().message();
 }
 
+TEST_P(HuntTest, FreesTheMemoryThatItAllocates) {
+    Trial trial(*GetParam(), {40, 50}, DataPattern::kSignedUniform);
+    const std::uint64_t before = hunts::bytes_in_use();
+    trial.launch();
+    EXPECT_EQ(hunts::bytes_in_use() - before, 0u) << "bytes of cudaMallocAsync without cudaFreeAsync";
+}
+
 // The operands of a problem of 3 x 4 out of one piece of memory, one of them changed.
 class Refusals : public HuntTest {
   protected:

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/check/check.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/guarded_matrix.hpp"
@@ -12,6 +13,18 @@
 #include "hunts.hpp"
 
 namespace hunts {
+
+// What cudaMallocAsync has given on the current device, and cudaFreeAsync has not taken back yet.
+inline std::uint64_t bytes_in_use() {
+    int device = 0;
+    cudaMemPool_t pool = nullptr;
+    std::uint64_t bytes = 0;
+    CUDA_CHECK(cudaDeviceSynchronize());
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
+    CUDA_CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &bytes));
+    return bytes;
+}
 
 class Trial {
   public:

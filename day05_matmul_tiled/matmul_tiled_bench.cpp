@@ -11,6 +11,7 @@
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "matmul_tiled.hpp"
+#include "matmul_tiled_plain_loop.hpp"
 
 namespace {
 
@@ -51,10 +52,11 @@ course::Case make_case(const course::Dims& size) {
         std::to_string(size[0]) + "x" + std::to_string(size[1]) + "x" + std::to_string(size[2]);
 
     course::UsualCase<Data> usual("matmul " + extents, "float", std::make_shared<Data>(shape));
-    usual.output(&Data::c_device, [](const Data& data, const auto& got) {
+    const auto verify = [](const Data& data, const auto& got) {
         return course::verify(got, data.product, {.terms = data.shape.depth}, data.magnitude,
                               data.shape.cols);
-    });
+    };
+    usual.output(&Data::c_device, verify);
     usual.versions(day05::versions(), shape, [](const auto& version, Data& data, cudaStream_t stream) {
         version.launcher(data.a_view(), data.b_view(), data.c_view(), stream);
     });
@@ -66,6 +68,14 @@ course::Case make_case(const course::Dims& size) {
                .launch = course::make_cublas_sgemm(data.a_view(), data.b_view(), data.c_view()),
                .work = work,
                .cannot_run = course::why_no_cublas()});
+    constexpr double kSecondsPerFlop = 5e-11;
+    usual.plain_loop(
+        work, work.flops * kSecondsPerFlop,
+        [shape] { return course::unwritten<float>(shape.rows * shape.cols); },
+        [](const Data& d, std::span<float> c, int threads) {
+            day05::multiply_plainly(d.shape, d.a, d.b, c, threads);
+        },
+        verify);
     usual.add({.name = "tile_limit",
                .role = course::Role::kLimit,
                .launch = [shape](cudaStream_t stream) { day05::launch_tile_limit(shape, stream); },

@@ -13,6 +13,7 @@
 #include "common/device/random.hpp"
 #include "transpose.hpp"
 #include "transpose_peer.hpp"
+#include "transpose_plain_loop.hpp"
 
 namespace {
 
@@ -38,11 +39,11 @@ struct Data {
     Data(std::size_t rows_of_in, std::size_t cols_of_in)
         : rows(rows_of_in),
           cols(cols_of_in),
+          elements(make_elements<T>(rows * cols)),
           expected(rows * cols),
           in(rows * cols),
           copy(rows * cols),
           out(rows * cols) {
-        const std::vector<T> elements = make_elements<T>(rows * cols);
         in.copy_from(elements);
         day06::transpose_on_cpu(elements, rows, cols, expected);
     }
@@ -51,7 +52,7 @@ struct Data {
     DeviceMatrix<T> out_view() { return out.matrix(cols, rows); }
 
     std::size_t rows, cols;
-    std::vector<T> expected;
+    std::vector<T> elements, expected;
     DeviceBuffer<T> in, copy;
     course::GuardedBuffer<T> out;
 };
@@ -65,9 +66,10 @@ course::Case make_case(const course::Dims& size) {
     course::UsualCase<Inputs> usual("transpose " + std::to_string(size[0]) + "x" + std::to_string(size[1]) +
                                         (sizeof(T) == 2 ? " 16-bit" : ""),
                                     sizeof(T) == 2 ? "uint16" : "uint32", data);
-    usual.output(&Inputs::out, [](const Inputs& d, const auto& got) {
+    const auto verify = [](const Inputs& d, const auto& got) {
         return course::verify_exact(got, d.expected, d.rows);
-    });
+    };
+    usual.output(&Inputs::out, verify);
     usual.versions(day06::versions(), problem, [](const auto& version, Inputs& d, cudaStream_t stream) {
         version.launcher(d.in_view(), d.out_view(), stream);
     });
@@ -82,6 +84,14 @@ course::Case make_case(const course::Dims& size) {
         geam.work = day06::versions().front().work(problem);
         usual.add(geam);
     }
+    const std::size_t count = size[0] * size[1];
+    usual.plain_loop(
+        day06::versions().front().work(problem), static_cast<double>(count) * 5e-9,
+        [count] { return course::unwritten<T>(count); },
+        [](const Inputs& d, std::span<T> out, int threads) {
+            day06::transpose_plainly(d.elements, d.rows, d.cols, out, threads);
+        },
+        verify);
     usual.limit_copy(&Inputs::in, &Inputs::copy);
     return usual.result;
 }

@@ -28,6 +28,7 @@
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "convolution.hpp"
+#include "convolution_plain_loop.hpp"
 #include "convolution_verify.hpp"
 #include "opencv_border.hpp"
 #include "picture.hpp"
@@ -189,6 +190,19 @@ course::Case make_case(std::shared_ptr<Data<T>> data, const std::string& asked_f
                    .work = version.work(problem),
                    .cannot_run = cannot_run(version, problem, asked_for)});
     }
+    const std::size_t count = data->in.size();
+    const auto steps = static_cast<double>(count * taps * taps);
+    if (data->border.kind == BorderKind::kReplicate)
+        usual.plain_loop(
+            day10::versions<T>().front().work(problem), steps * 1e-9,
+            [count] { return course::unwritten<T>(count); },
+            [](const Data<T>& d, std::span<T> out, int threads) {
+                const auto [rows, cols, channels] = d.shape;
+                day10::convolve_plainly<T>(d.in, rows, cols, channels, d.filter, out, threads);
+            },
+            [](const Data<T>& d, const auto& out) {
+                return day10::verify_convolution(out, d.expected, d.filter);
+            });
     usual.limit_copy(&Data<T>::in_device, &Data<T>::out_device);
     return usual.result;
 }

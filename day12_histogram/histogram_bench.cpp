@@ -12,6 +12,7 @@
 #include "histogram.hpp"
 #include "histogram_data.hpp"
 #include "histogram_peer.hpp"
+#include "histogram_plain_loop.hpp"
 
 namespace {
 
@@ -26,19 +27,18 @@ struct Data {
         : range(range_of_bins),
           values(day12::make_values<Value>(n, distribution, range, 1)),
           expected(bins),
-          counts(bins),
           device(std::span<const Value>(values)),
           copy(n),
           counts_device(bins),
           cub_counts_device(bins) {
         const auto width = static_cast<std::uint64_t>(range.upper - range.lower);
-        for (const std::int64_t value : values)  // independent of histogram_on_cpu, which is a contestant too
+        for (const std::int64_t value : values)
             ++expected[static_cast<std::uint64_t>(value - range.lower) * bins / width];
     }
 
     Range range;
     std::vector<Value> values;
-    std::vector<Counter> expected, counts;
+    std::vector<Counter> expected;
     DeviceBuffer<Value> device, copy;
     course::GuardedBuffer<Counter> counts_device;
     course::GuardedBuffer<std::uint32_t> cub_counts_device;
@@ -54,16 +54,11 @@ course::Case make_case(const std::string& problem, std::size_t n, Distribution d
 
     course::UsualCase<Inputs> usual(problem, sizeof(Value) == 1 ? "uint8" : "int32",
                                     std::make_shared<Inputs>(n, distribution, range, bins));
-    usual.output(&Inputs::counts_device, [](const Inputs& data, const auto& got) {
+    const auto verify = [](const Inputs& data, const auto& got) {
         return course::verify_exact(got, data.expected);
-    });
-    usual.also_spoil([](Inputs& data) {
-        data.cub_counts_device.spoil();
-        std::fill(data.counts.begin(), data.counts.end(), ~Counter{0});
-    });
-    usual.cpu(
-        work, [](Inputs& data) { day12::histogram_on_cpu(data.values, data.range, data.counts); },
-        [](const Inputs& data) { return course::verify_exact(data.counts, data.expected); });
+    };
+    usual.output(&Inputs::counts_device, verify);
+    usual.also_spoil([](Inputs& data) { data.cub_counts_device.spoil(); });
     // The other versions refuse ints: their 256 counters are indexed by the byte itself.
     const auto versions = sizeof(Value) == 1 ? day12::versions() : day12::versions().last(1);
     usual.versions(versions, shape, [](const auto& version, Inputs& data, cudaStream_t stream) {
@@ -77,6 +72,12 @@ course::Case make_case(const std::string& problem, std::size_t n, Distribution d
         return course::verify_exact(std::vector<Counter>(counts.begin(), counts.end()), data->expected);
     };
     usual.add(cub);
+    usual.plain_loop(
+        work, static_cast<double>(n) * 2e-9, [bins] { return course::unwritten<Counter>(bins); },
+        [](const Inputs& data, std::span<Counter> counts, int threads) {
+            day12::count_plainly(data.values, data.range, counts, threads);
+        },
+        verify);
     // A copy writes as many bytes as it reads; a histogram only reads.
     usual.limit_copy(&Inputs::device, &Inputs::copy);
     return usual.result;

@@ -21,6 +21,7 @@
 #include "common/device/random.hpp"
 #include "reduction.hpp"
 #include "reduction_peer.hpp"
+#include "reduction_plain_loop.hpp"
 
 namespace {
 
@@ -56,7 +57,6 @@ struct Data {
     course::GuardedBuffer<Result> out;
     day15::Workspace workspace;
     day15::Exact<Op> expected;
-    day15::Exact<Op> on_cpu = 0;
 };
 
 template <class T>
@@ -76,18 +76,21 @@ course::Case make_case(const std::string& name, const std::string& dtype, std::s
     const course::Work work = day15::versions<Op>().front().work(n);
 
     course::UsualCase<Inputs> usual(name + " " + std::to_string(n), dtype, std::make_shared<Inputs>(n));
-    usual.output(&Inputs::out, [](const Inputs& data, const auto& got) {
+    const auto verify = [](const Inputs& data, const auto& got) {
         return same(static_cast<Exact>(got[0]), data.expected);
-    });
-    usual.also_spoil([](Inputs& data) { data.on_cpu = std::numeric_limits<Exact>::lowest(); });
-    usual.cpu(
-        work, [](Inputs& data) { data.on_cpu = day15::reduce_on_cpu<Op>(data.in); },
-        [](const Inputs& data) { return same(data.on_cpu, data.expected); });
+    };
+    usual.output(&Inputs::out, verify);
     usual.versions(day15::versions<Op>(), n, [](const auto& version, Inputs& data, cudaStream_t stream) {
         version.launcher(data.in_device.span(), data.out.span(), data.workspace, 0, stream);
     });
     usual.add(
         day15::cub_reduction<Op>(std::as_const(*usual.data).in_device.span(), usual.data->out.span(), work));
+    usual.plain_loop(
+        work, static_cast<double>(n) * 1e-9, [] { return course::unwritten<typename Op::Result>(1); },
+        [](const Inputs& data, auto& out, int threads) {
+            out[0] = day15::reduce_plainly<Op>(data.in, threads);
+        },
+        verify);
     // Half the elements, read and written: as many bytes as the reduction reads.
     usual.limit_copy(&Inputs::in_device, &Inputs::copy, n / 2 * sizeof(Element), "cudaMemcpy of half");
     return usual.result;

@@ -2,7 +2,6 @@
 // CPU.
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,10 +16,9 @@
 #include "common/device/random.hpp"
 #include "scan.hpp"
 #include "scan_peer.hpp"
+#include "scan_plain_loop.hpp"
 
 namespace {
-
-constexpr std::size_t kMostOnCpu = std::size_t{1} << 23;  // elements; more would take long to repeat
 
 using course::DeviceBuffer;
 
@@ -28,7 +26,7 @@ template <class T>
 struct Arrays {
     // Whole numbers from -8 to 8: their sums stay far below 2^24, so floats hold them exactly in
     // any order.
-    explicit Arrays(std::size_t n) : in(n), copy(n), out(n), workspace(n), on_cpu(n <= kMostOnCpu ? n : 0) {
+    explicit Arrays(std::size_t n) : in(n), copy(n), out(n), workspace(n) {
         course::for_each_index(
             n, [&](std::size_t i) { in[i] = static_cast<T>(course::Random(16, i).integer(-8, 8)); });
         in_device = DeviceBuffer<T>(std::span<const T>(in));
@@ -40,7 +38,6 @@ struct Arrays {
     course::GuardedBuffer<T> out;
     course::ExpectedOutput<T> expected;
     day16::Workspace workspace;
-    std::vector<T> on_cpu;
 };
 
 template <class T>
@@ -52,14 +49,6 @@ struct Data : Arrays<T> {
             [&](std::size_t i, std::int64_t sum) { sums[i] = static_cast<T>(sum); });
         this->expected = course::ExpectedOutput<T>(std::move(sums));
     }
-
-    void scan_on_cpu() {
-        T sum = 0;
-        for (std::size_t i = 0; i < this->in.size(); ++i) {
-            sum += this->in[i];
-            this->on_cpu[i] = sum;
-        }
-    }
 };
 
 template <class T>
@@ -69,14 +58,15 @@ course::UsualCase<Data<T>> usual_case(const std::string& name, const std::string
     course::UsualCase<Data<T>> usual(name + " " + std::to_string(n), dtype, std::make_shared<Data<T>>(n));
     course::GuardedBuffer<T> Data<T>::*const out = &Data<T>::out;  // inherited
     usual.output_in_place(out, [](Data<T>& data) { return data.expected.verify(data.out); });
-    usual.also_spoil([](Data<T>& data) { std::ranges::fill(data.on_cpu, std::numeric_limits<T>::max()); });
-    if (n <= kMostOnCpu)
-        usual.cpu(
-            work, [](Data<T>& data) { data.scan_on_cpu(); },
-            [](const Data<T>& data) { return data.expected.verify(data.on_cpu); });
     usual.add(day16::cub_scan<T>(usual.data->in_device.span(), usual.data->out.span(), work));
     DeviceBuffer<T> Data<T>::*const in = &Data<T>::in_device;
     DeviceBuffer<T> Data<T>::*const copy = &Data<T>::copy;
+    usual.plain_loop(
+        work, static_cast<double>(n) * 1e-9, [n] { return course::unwritten<T>(n); },
+        [](const Data<T>& data, std::span<T> sums, int threads) {
+            day16::scan_plainly<T>(data.in, sums, threads);
+        },
+        [](const Data<T>& data, const auto& sums) { return data.expected.verify(sums); });
     usual.limit_copy(in, copy);
     return usual;
 }

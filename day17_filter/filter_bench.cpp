@@ -18,10 +18,9 @@
 #include "common/device/random.hpp"
 #include "filter.hpp"
 #include "filter_peer.hpp"
+#include "filter_plain_loop.hpp"
 
 namespace {
-
-constexpr std::size_t kMostOnCpu = std::size_t{1} << 23;  // elements; more would take long to repeat
 
 using course::DeviceBuffer;
 using day17::Count;
@@ -35,7 +34,6 @@ struct Data {
     Data(Operation operation, std::size_t n, int percent)
         : threshold(kValues / 100 * percent + kValues % 100 * percent / 100),
           in(n),
-          on_cpu(n <= kMostOnCpu ? n : 0),
           copy(n),
           out(n),
           count(1),
@@ -63,7 +61,6 @@ struct Data {
     std::vector<std::int32_t> in;
     course::ExpectedOutput<std::int32_t> expected;
     std::size_t kept;
-    std::vector<std::int32_t> on_cpu;
     DeviceBuffer<std::int32_t> in_device;
     DeviceBuffer<std::int32_t> copy;
     course::GuardedBuffer<std::int32_t> out;
@@ -118,20 +115,13 @@ course::Case filter_case(Operation operation, const std::string& name, int perce
                                   std::make_shared<Data>(operation, n, percent));
     Data& data = *usual.data;
     usual.output_in_place(&Data::out, same);
-    usual.also_spoil([](Data& d) {
-        d.count.spoil();
-        std::ranges::fill(d.on_cpu, kUnwritten);
-    });
+    usual.also_spoil([](Data& d) { d.count.spoil(); });
 
     std::vector<day17::Version> versions;
     for (const day17::Version& version : day17::versions())
         if (version.launcher.operation == operation) versions.push_back(version);
     const day17::Problem problem{n, data.kept};
     const course::Work work = versions.front().work(problem);
-    if (n <= kMostOnCpu)
-        usual.cpu(
-            work, [operation](Data& d) { filter_on_cpu(operation, d.in, d.threshold, d.on_cpu); },
-            [](const Data& d) { return d.expected.verify(d.on_cpu); });
     usual.add(day17::cub_filter(operation, data.in_device.span(), data.threshold, data.out.span(),
                                 data.count.span(), work));
     usual.versions(
@@ -145,6 +135,12 @@ course::Case filter_case(Operation operation, const std::string& name, int perce
             result.damage = d.out.damage() + d.count.damage();
             return result;
         });
+    usual.plain_loop(
+        work, static_cast<double>(n) * 3e-9, [n] { return std::vector<std::int32_t>(n, kUnwritten); },
+        [operation](const Data& d, std::span<std::int32_t> out, int threads) {
+            filter_plainly(operation, d.in, d.threshold, out, threads);
+        },
+        [](const Data& d, const auto& out) { return d.expected.verify(out); });
     usual.limit_copy(&Data::in_device, &Data::copy, static_cast<std::size_t>(work.bytes / 2) / 4 * 4);
     return usual.result;
 }

@@ -14,10 +14,9 @@
 #include "common/device/device_buffer.hpp"
 #include "merge.hpp"
 #include "merge_peer.hpp"
+#include "merge_plain_loop.hpp"
 
 namespace {
-
-constexpr std::size_t kMostOnCpu = std::size_t{1} << 23;  // elements; more would take long to repeat
 
 using course::DeviceBuffer;
 using day18::Key;
@@ -48,8 +47,6 @@ struct Data {
           b_keys(sorted_keys(n, shape, true)),
           a_values(has_values ? m : 0),
           b_values(has_values ? n : 0),
-          cpu_keys(total <= kMostOnCpu ? total : 0),
-          cpu_values(has_values ? cpu_keys.size() : 0),
           copy_from(has_values ? 2 * total : total),
           copy_to(has_values ? 2 * total : total),
           out_keys(total),
@@ -83,8 +80,6 @@ struct Data {
     std::vector<Value> b_values;
     course::ExpectedOutput<Key> expected_keys;
     course::ExpectedOutput<Value> expected_values;
-    std::vector<Key> cpu_keys;
-    std::vector<Value> cpu_values;
     DeviceBuffer<Key> a_keys_device{0};
     DeviceBuffer<Key> b_keys_device{0};
     DeviceBuffer<Value> a_values_device{0};
@@ -113,28 +108,26 @@ course::Case merge_case(Operation operation, Shape shape, const std::string& nam
         result.damage = d.out_values.damage();
         return result;
     });
-    usual.also_spoil([](Data& d) {
-        d.out_values.spoil();
-        std::ranges::fill(d.cpu_keys, Key{-1});
-        std::ranges::fill(d.cpu_values, Value{-1});
-    });
+    usual.also_spoil([](Data& d) { d.out_values.spoil(); });
 
     std::vector<day18::Version> versions;
     for (const day18::Version& version : day18::versions())
         if (version.launcher.operation == operation) versions.push_back(version);
     const course::Work work = versions.front().work(total);
-    if (total <= kMostOnCpu)
-        usual.cpu(
-            work,
-            [](Data& d) {
-                day18::merge_on_cpu({d.a_keys, d.a_values}, {d.b_keys, d.b_values},
-                                    {d.cpu_keys, d.cpu_values});
-            },
-            [](const Data& d) { return same(d, d.cpu_keys, d.cpu_values); });
     usual.add(day18::cub_merge(operation, data.a(), data.b(), data.out(), work));
     usual.versions(versions, total, [](const day18::Version& version, Data& d, cudaStream_t stream) {
         version.launcher.launch(d.a(), d.b(), d.out(), d.workspace, stream);
     });
+    usual.plain_loop(
+        work, static_cast<double>(total) * 5e-9,
+        [total, values = data.has_values ? total : 0] {
+            return std::pair(course::unwritten<Key>(total), course::unwritten<Value>(values));
+        },
+        [](const Data& d, auto& out, int threads) {
+            day18::merge_plainly({d.a_keys, d.a_values}, {d.b_keys, d.b_values}, {out.first, out.second},
+                                 threads);
+        },
+        [](const Data& d, const auto& out) { return same(d, out.first, out.second); });
     usual.limit_copy(&Data::copy_from, &Data::copy_to);
     return usual.result;
 }

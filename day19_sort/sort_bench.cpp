@@ -1,6 +1,7 @@
 // Day 19's program: every version verified and timed, beside CUB, the CPU, and a copy of as many
 // bytes as a radix sort with digits of 8 bits must move.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <parallel/algorithm>
 #include <span>
@@ -18,10 +19,9 @@
 #include "common/device/random.hpp"
 #include "sort.hpp"
 #include "sort_peer.hpp"
+#include "sort_plain_loop.hpp"
 
 namespace {
-
-constexpr std::size_t kMostOnCpu = std::size_t{1} << 24;  // keys; more would take long to repeat
 
 using course::DeviceBuffer;
 using day19::Key;
@@ -47,7 +47,6 @@ std::vector<Key> sorted_keys(std::size_t n, Shape shape) {
 struct Data {
     Data(Shape shape, std::size_t n)
         : keys(n),
-          cpu_out(n <= kMostOnCpu ? n : 0),
           // Four passes that read and write, and one look at all keys to count their digits.
           copy_from(n * 9 / 2),
           copy_to(n * 9 / 2),
@@ -70,7 +69,6 @@ struct Data {
     }
 
     std::vector<Key> keys;
-    std::vector<Key> cpu_out;
     DeviceBuffer<Key> in;
     DeviceBuffer<Key> copy_from;
     DeviceBuffer<Key> copy_to;
@@ -84,17 +82,17 @@ course::Case sort_case(Shape shape, const std::string& name, const course::Dims&
     course::UsualCase<Data> usual(name + " " + std::to_string(n), "uint32", std::make_shared<Data>(shape, n));
     Data& data = *usual.data;
     usual.output_in_place(&Data::out, [](Data& d) { return d.expected.verify(d.out); });
-    usual.also_spoil([](Data& d) { std::ranges::fill(d.cpu_out, Key{0xdddddddd}); });
 
     const course::Work work = day19::versions().front().work(n);
-    if (n <= kMostOnCpu)
-        usual.cpu(
-            work, [](Data& d) { day19::sort_on_cpu(d.keys, d.cpu_out); },
-            [](const Data& d) { return d.expected.verify(d.cpu_out); });
     usual.add(day19::cub_sort<Key>(data.in.span(), data.out.span(), work));
     usual.versions(day19::versions(), n, [](const day19::Version& version, Data& d, cudaStream_t stream) {
         version.launcher(d.in.span(), d.out.span(), d.workspace, stream);
     });
+    usual.plain_loop(
+        work, static_cast<double>(n) * std::log2(static_cast<double>(n)) * 3e-9,
+        [n] { return course::unwritten<Key>(n); },
+        [](const Data& d, std::span<Key> out, int threads) { day19::sort_plainly(d.keys, out, threads); },
+        [](const Data& d, const auto& out) { return d.expected.verify(out); });
     usual.limit_copy(&Data::copy_from, &Data::copy_to, {}, "cudaMemcpy_36_bytes_a_key");
     return usual.result;
 }

@@ -1,7 +1,5 @@
 // Day 20's program: every version of softmax verified and timed, beside a copy of the same bytes
 // (the machine's limit) and the CPU; then the element-wise functions on as many elements.
-#include <algorithm>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,10 +10,9 @@
 #include "common/device/device_buffer.hpp"
 #include "elementwise.hpp"
 #include "softmax.hpp"
+#include "softmax_plain_loop.hpp"
 
 namespace {
-
-constexpr std::size_t kMostOnCpu = std::size_t{1} << 23;  // elements; more would take long to repeat
 
 struct Row {
     explicit Row(const day20::Problem& p)
@@ -23,7 +20,6 @@ struct Row {
           in(course::make_data<float>(p.n, course::DataPattern::kNormal, 1)),
           expected(p.n),
           magnitude(p.n),
-          on_cpu(p.n),
           in_device(std::span<const float>(in)),
           out_device(p.n),
           workspace(day20::workspace_size(p.n)) {
@@ -33,7 +29,7 @@ struct Row {
 
     day20::Problem problem;
     std::vector<float> in;
-    std::vector<double> expected, magnitude, on_cpu;
+    std::vector<double> expected, magnitude;
     course::DeviceBuffer<float> in_device;
     course::GuardedBuffer<float> out_device;
     course::DeviceBuffer<day20::MaxSum> workspace;
@@ -43,22 +39,21 @@ course::Case make_softmax(const course::Dims& size) {
     const day20::Problem problem{course::only_extent(size, "elements"), day20::Output::kSoftmax};
     course::UsualCase<Row> usual("softmax 1x" + std::to_string(problem.n), "float",
                                  std::make_shared<Row>(problem));
-    usual.output(&Row::out_device, [](const Row& row, const auto& got) {
+    const auto verify = [](const Row& row, const auto& got) {
         return course::verify(got, row.expected, {}, row.magnitude);
-    });
-    usual.also_spoil([](Row& row) {
-        std::fill(row.on_cpu.begin(), row.on_cpu.end(), std::numeric_limits<double>::quiet_NaN());
-    });
-    usual
-        .cpu(
-            day20::versions().front().work(problem),
-            [](Row& row) { day20::softmax_on_cpu(row.problem.output, row.in, row.on_cpu); },
-            [](const Row& row) { return course::verify(row.on_cpu, row.expected, {.factor = 0}); })
-        .cannot_run = problem.n <= kMostOnCpu ? "" : "it would take long";
+    };
+    usual.output(&Row::out_device, verify);
     usual.versions(day20::versions(), problem, [](const auto& version, Row& row, cudaStream_t stream) {
         version.launcher(row.problem.output, row.in_device.span(), row.out_device.span(),
                          row.workspace.span(), stream);
     });
+    usual.plain_loop(
+        day20::versions().front().work(problem), static_cast<double>(problem.n) * 8e-9,
+        [n = problem.n] { return course::unwritten<float>(n); },
+        [](const Row& row, std::span<float> out, int threads) {
+            day20::softmax_plainly(row.in, out, threads);
+        },
+        verify);
     usual.limit_copy(&Row::in_device, &Row::out_device);
     return usual.result;
 }

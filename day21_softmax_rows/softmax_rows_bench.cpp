@@ -4,7 +4,6 @@
 //     day21_softmax_rows --sweep       200 random shapes of 64 to 128 MB, for `auto` and the copy
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,10 +16,9 @@
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "softmax_rows.hpp"
+#include "softmax_rows_plain_loop.hpp"
 
 namespace {
-
-constexpr std::size_t kMostOnCpu = std::size_t{1} << 23;  // elements; more would take long to repeat
 
 struct Data {
     explicit Data(const day21::Problem& p)
@@ -28,7 +26,6 @@ struct Data {
           in(course::make_data<float>(p.rows * p.cols, course::DataPattern::kNormal, 1)),
           expected(in.size()),
           magnitude(in.size()),
-          on_cpu(in.size()),
           in_device(std::span<const float>(in)),
           out_device(in.size()),
           workspace(day21::workspace_size(p.rows, p.cols)) {
@@ -38,7 +35,7 @@ struct Data {
 
     day21::Problem problem;
     std::vector<float> in;
-    std::vector<double> expected, magnitude, on_cpu;
+    std::vector<double> expected, magnitude;
     course::DeviceBuffer<float> in_device;
     course::GuardedBuffer<float> out_device;
     course::DeviceBuffer<day21::MaxSum> workspace;
@@ -53,23 +50,22 @@ course::Case make_case(const course::Dims& size) {
     course::UsualCase<Data> usual(
         "softmax " + std::to_string(problem.rows) + "x" + std::to_string(problem.cols), "float",
         std::make_shared<Data>(problem));
-    usual.output(&Data::out_device, [](const Data& data, const auto& got) {
+    const auto verify = [](const Data& data, const auto& got) {
         return course::verify(got, data.expected, {}, data.magnitude, data.problem.cols);
-    });
-    usual.also_spoil([](Data& data) {
-        std::fill(data.on_cpu.begin(), data.on_cpu.end(), std::numeric_limits<double>::quiet_NaN());
-    });
-    usual
-        .cpu(
-            day21::versions().front().work(problem),
-            [](Data& data) { day21::softmax_on_cpu(data.problem, data.in, data.on_cpu); },
-            [](const Data& data) { return course::verify(data.on_cpu, data.expected, {.factor = 0}); })
-        .cannot_run = elements <= kMostOnCpu ? "" : "it would take long";
+    };
+    usual.output(&Data::out_device, verify);
     usual.versions(day21::versions(), problem, [](const auto& version, Data& data, cudaStream_t stream) {
         const auto [rows, cols, output] = data.problem;
         version.launcher(output, data.in_device.matrix(rows, cols), data.out_device.matrix(rows, cols),
                          data.workspace.span(), stream);
     });
+    usual.plain_loop(
+        day21::versions().front().work(problem), static_cast<double>(elements) * 8e-9,
+        [elements] { return course::unwritten<float>(elements); },
+        [](const Data& data, std::span<float> out, int threads) {
+            day21::softmax_plainly(data.problem, data.in, out, threads);
+        },
+        verify);
     usual.limit_copy(&Data::in_device, &Data::out_device);
     return usual.result;
 }

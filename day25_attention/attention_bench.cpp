@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attention_layer.hpp"
+#include "attention_plain_loop.hpp"
 #include "attention_reference.hpp"
 #include "common/bench/program.hpp"
 #include "common/bench/usual_case.hpp"
@@ -153,6 +154,15 @@ course::Case make_self_attention(const course::Dims& dims) {
                          stream);
         };
     });
+    // The loop over a dot product is in order, so each addition waits for the one before.
+    constexpr double kSecondsPerFlop = 7e-10;
+    usual.plain_loop(
+        shape.work(), shape.work().flops * kSecondsPerFlop,
+        [count = size.rows() * size.width()] { return course::unwritten<float>(count); },
+        [shape](const Data& d, std::span<float> out, int threads) {
+            day25::attention_plainly(shape, d.q.host, d.k.host, d.v.host, d.scale, out, threads);
+        },
+        [](const Data& d, const auto& out) { return day25::verify(out, d.expected); });
     return usual.result;
 }
 

@@ -19,6 +19,7 @@
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "conv_layers.hpp"
+#include "conv_layers_plain_loop.hpp"
 #include "conv_verify.hpp"
 
 namespace {
@@ -88,6 +89,15 @@ course::Case pass_case(Pass pass, const course::Dims& size) {
             result.damage = d.out.damage();
             return result;
         });
+    if (pass == Pass::kForward) {
+        const course::Work work = day28::versions(pass).front().work(shape);
+        usual.plain_loop(
+            work, work.flops * 2e-10, [count = outputs(shape)] { return course::unwritten<float>(count); },
+            [](const PassData& d, std::span<float> out, int threads) {
+                day28::forward_plainly(d.shape, d.a_host, d.b_host, out, threads);
+            },
+            [data = usual.data](const PassData&, const auto& out) { return data->reference.verify(out, 0); });
+    }
     return usual.result;
 }
 

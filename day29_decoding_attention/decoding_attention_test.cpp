@@ -101,13 +101,13 @@ course::VerifyResult compare(const day29::Version<T>& version, const Problem<T>&
 // `blocks` as in Workspace. Launched twice: the second launch finds the parts of the first, which
 // had other queries.
 template <class T>
-course::VerifyResult run(const day29::Version<T>& version, const Problem<T>& problem, unsigned blocks = 7) {
+void launch_twice(const day29::Version<T>& version, const Problem<T>& problem, unsigned blocks,
+                  GuardedBuffer<T>& out) {
     const DeviceBuffer<T> q{std::span<const T>(problem.q)};
     const DeviceBuffer<T> k{std::span<const T>(problem.k)};
     const DeviceBuffer<T> v{std::span<const T>(problem.v)};
     const std::vector<int> as_int(problem.lengths.begin(), problem.lengths.end());
     const DeviceBuffer<int> lengths{std::span<const int>(as_int)};
-    GuardedBuffer<T> out(problem.shape.q_elements());
     Workspace workspace(problem.shape, blocks);
     std::vector<T> negated = problem.q;
     for (T& x : negated)
@@ -120,7 +120,40 @@ course::VerifyResult run(const day29::Version<T>& version, const Problem<T>& pro
             workspace, nullptr);
         CUDA_CHECK(cudaDeviceSynchronize());
     }
+}
+
+template <class T>
+course::VerifyResult run(const day29::Version<T>& version, const Problem<T>& problem, unsigned blocks = 7) {
+    GuardedBuffer<T> out(problem.shape.q_elements());
+    launch_twice(version, problem, blocks, out);
     return compare(version, problem, out);
+}
+
+// Where the query is zero, all visible keys have the same weight. And where V is the unit matrix,
+// column j of the result is the weight of key j. Returns the first weight that is wrong, in words;
+// "": none.
+template <class T>
+std::string wrong_weight(const day29::Version<T>& version, std::size_t length, unsigned blocks) {
+    Problem<T> problem = make_problem<T>({1, 1, 1, 1, 64, 64}, {length});
+    std::ranges::fill(problem.q, T(0.0f));
+    for (std::size_t key = 0; key < length; ++key)
+        for (std::size_t col = 0; col < 64; ++col)
+            problem.row(problem.v, 0, 0, key)[col] = T(key == col ? 1.0f : 0.0f);
+    GuardedBuffer<T> out(problem.shape.q_elements());
+    launch_twice(version, problem, blocks, out);
+    std::vector<float> weights;
+    for (const T weight : out.to_host())
+        weights.push_back(static_cast<float>(weight));
+    weights.resize(length);
+    const float largest = *std::ranges::max_element(weights);
+    for (std::size_t key = 0; key < length; ++key) {
+        const std::string which = "key " + std::to_string(key) + " of " + std::to_string(length) + ", " +
+                                  std::to_string(blocks) + " blocks: ";
+        if (weights[key] == 0) return which + "weight 0: it is in the range of no block";
+        if (!(weights[key] > 0.9f * largest))
+            return which + "a smaller weight than another key, which may be in the ranges of two blocks";
+    }
+    return "";
 }
 
 // A version and the type it is for.
@@ -166,6 +199,15 @@ TYPED_TEST_SUITE(DecodingTest, Versions, VersionName);
 TEST(Versions, AreAllTested) {
     EXPECT_EQ(day29::versions<__half>().size(), kVersions);
     EXPECT_EQ(day29::versions<__nv_bfloat16>().size(), kVersions);
+}
+
+// First, because it names what is wrong where keys are divided among blocks.
+TYPED_TEST(DecodingTest, EveryKeyHasItsWeight) {
+    this->with_version({1, 1, 1, 1, 64, 64}, [](const auto& version) {
+        for (const std::size_t length : {1, 7, 8, 17, 50, 64})
+            for (const unsigned blocks : {3, 7})
+                EXPECT_EQ(wrong_weight(version, length, blocks), "");
+    });
 }
 
 // Around a warp's tile and a block's, and a prime. One batch: sequences of all these lengths, each

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "beyond/blockwise.hpp"
+#include "common/bench/plain_loop.hpp"
 #include "common/bench/program.hpp"
 #include "common/check/check.hpp"
 #include "common/check/data_pattern.hpp"
@@ -18,6 +20,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/half_traits.hpp"
 #include "quantization.hpp"
+#include "quantization_plain_loop.hpp"
 
 namespace {
 
@@ -98,6 +101,26 @@ struct QuantizationData {
     std::vector<float> scale_on_host;
 };
 
+std::vector<course::Contestant> plain_loops_over_rows(const std::shared_ptr<QuantizationData<float>>& data,
+                                                      const course::Work& work) {
+    struct Out {
+        std::vector<std::int8_t> q;
+        std::vector<float> scale;
+    };
+    const day30::Problem& problem = data->problem;
+    return course::plain_loops(
+        work, static_cast<double>(data->in.size()) * 5e-9,
+        [problem] {
+            return Out{course::unwritten<std::int8_t>(problem.rows * problem.cols),
+                       course::unwritten<float>(problem.rows)};
+        },
+        [data](Out& out, int threads) {
+            day30::quantize_rows_plainly(data->problem.rows, data->problem.cols, data->in, out.q, out.scale,
+                                         threads);
+        },
+        [data](const Out& out) { return data->verify(out.q, out.scale); });
+}
+
 template <class T>
 course::Case make_quantization(const course::Dims& size, Method method) {
     if (size.size() != 2) throw std::invalid_argument("expected rows x columns, for example 512x1024");
@@ -146,6 +169,10 @@ course::Case make_quantization(const course::Dims& size, Method method) {
                                           },
                                       .work = work,
                                       .cannot_run = version.cannot_run(problem)});
+    }
+    if constexpr (std::is_same_v<T, float>) {
+        if (method.granularity == Granularity::kRow && method.scheme == Scheme::kSymmetric)
+            std::ranges::move(plain_loops_over_rows(data, work), std::back_inserter(result.contestants));
     }
     result.contestants.push_back(copy_of(work.bytes, data));
     return result;

@@ -105,7 +105,4 @@ struct Reference {
 };
 Reference multiply_on_cpu(const CsrMatrix& csr, std::span<const float> x);
 
-// A typical CPU implementation, to compare times: rows on all cores, in float.
-void multiply_in_float(const CsrMatrix& csr, std::span<const float> x, std::span<float> y);
-
 }  // namespace day35

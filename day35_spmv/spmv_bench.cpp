@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -22,6 +21,7 @@
 #include "host/matrices.hpp"
 #include "spmv.hpp"
 #include "spmv_peer.hpp"
+#include "spmv_plain_loop.hpp"
 
 namespace {
 
@@ -35,8 +35,7 @@ struct Data {
           x(day35::whole_numbers(matrix.shape().cols, 35)),
           expected(multiply_on_cpu(matrix, x)),
           x_device(std::span<const float>(x)),
-          y_device(matrix.shape().rows),
-          y_on_cpu(matrix.shape().rows) {}
+          y_device(matrix.shape().rows) {}
 
     course::VerifyResult verify(std::span<const float> y) const {
         return course::verify(y, expected.y, {}, expected.magnitude);
@@ -47,7 +46,6 @@ struct Data {
     day35::Reference expected;
     course::DeviceBuffer<float> x_device;
     course::GuardedBuffer<float> y_device;
-    std::vector<float> y_on_cpu;
 };
 
 // What there is to say about a version beside its times.
@@ -158,9 +156,6 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
         fmt::format("{} {}x{}, {} entries", name, csr.shape().rows, csr.shape().cols, csr.entries()), "float",
         data);
     usual.output(&Data::y_device, [](const Data& d, const auto& y) { return d.verify(y); });
-    usual.also_spoil([](Data& d) {
-        std::fill(d.y_on_cpu.begin(), d.y_on_cpu.end(), std::numeric_limits<float>::quiet_NaN());
-    });
     usual.result.comment = [data, formats](std::span<const course::Record> records) {
         return comment(*data, *formats, records);
     };
@@ -170,10 +165,12 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
     const auto work = [vectors = vector_bytes(csr), written, flops](double matrix_bytes) {
         return course::Work{.bytes = matrix_bytes + vectors, .written = written, .flops = flops};
     };
-    usual.cpu(
+    usual.plain_loop(
         work(8.0 * static_cast<double>(csr.entries() + csr.shape().rows + 1)),
-        [](Data& d) { multiply_in_float(d.csr, d.x, d.y_on_cpu); },
-        [](const Data& d) { return d.verify(d.y_on_cpu); });
+        static_cast<double>(csr.entries()) * 5e-9,
+        [rows = csr.shape().rows] { return course::unwritten<float>(rows); },
+        [](const Data& d, std::span<float> y, int threads) { multiply_plainly(d.csr, d.x, y, threads); },
+        [](const Data& d, const auto& y) { return d.verify(y); });
     for (const day35::Spmv& version : day35::versions()) {
         const auto prepare = [data, formats, work, &version](course::Contestant& contestant) {
             const auto begin = std::chrono::steady_clock::now();

@@ -35,17 +35,4 @@ Reference multiply_on_cpu(const CsrMatrix& csr, std::span<const float> x) {
     return result;
 }
 
-void multiply_in_float(const CsrMatrix& csr, std::span<const float> x, std::span<float> y) {
-    const Offset* const start = csr.row_start().data();
-    const Index* const cols = csr.cols().data();
-    const float* const values = csr.values().data();
-#pragma omp parallel for schedule(dynamic, 1024) if (csr.shape().rows >= kWorthSharing)
-    for (Index row = 0; row < csr.shape().rows; ++row) {
-        float sum = 0;
-        for (Offset i = start[row]; i < start[row + 1]; ++i)
-            sum += values[i] * x[cols[i]];
-        y[row] = sum;
-    }
-}
-
 }  // namespace day35

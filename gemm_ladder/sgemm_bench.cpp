@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "common/bench/machine.hpp"
+#include "common/bench/plain_loop.hpp"
 #include "common/bench/program.hpp"
 #include "common/bench/random_products.hpp"
 #include "common/check/check.hpp"
@@ -30,6 +32,7 @@
 #include "sgemm.hpp"
 #include "sgemm_device_reference.hpp"
 #include "sgemm_peer.hpp"
+#include "sgemm_plain_loop.hpp"
 
 namespace {
 
@@ -60,13 +63,13 @@ struct Data {
         : shape(s),
           alpha(alpha_of_gemm),
           beta(beta_of_gemm),
+          a(course::make_data<float>(s.m * s.k, DataPattern::kSignedUniform, 1)),
+          b(course::make_data<float>(s.k * s.n, DataPattern::kSignedUniform, 2)),
           c(beta == 0 ? std::vector<float>()
                       : course::make_data<float>(s.m * s.n, DataPattern::kSignedUniform, 3)),
           product(s.m * s.n),
           magnitude(s.m * s.n),
           c_device(s.m * s.n) {
-        const auto a = course::make_data<float>(s.m * s.k, DataPattern::kSignedUniform, 1);
-        const auto b = course::make_data<float>(s.k * s.n, DataPattern::kSignedUniform, 2);
         a_device = DeviceBuffer<float>(std::span<const float>(a));
         b_device = DeviceBuffer<float>(std::span<const float>(b));
         std::ranges::copy(c, product.begin());
@@ -90,17 +93,22 @@ struct Data {
 
     // Of the last launch.
     course::VerifyResult verify() {
-        course::VerifyResult verified = course::verify(
-            c_device.to_host(), product,
-            // The narrow bound: with the wide one, 2 eps K |A| |B|, a missing product would pass at K = 4096.
-            {.terms = shape.k + (beta == 0 ? 0 : 1), .growth = course::Growth::kSquareRoot}, magnitude,
-            shape.n);
+        course::VerifyResult verified = verify(c_device.to_host());
         verified.damage = c_device.damage();
         return verified;
     }
 
+    course::VerifyResult verify(const std::vector<float>& got) const {
+        return course::verify(
+            got, product,
+            // The narrow bound: with the wide one, 2 eps K |A| |B|, a missing product would pass at K = 4096.
+            {.terms = shape.k + (beta == 0 ? 0 : 1), .growth = course::Growth::kSquareRoot}, magnitude,
+            shape.n);
+    }
+
     gemm::Shape shape;
     float alpha, beta;
+    std::vector<float> a, b;
     std::vector<float> c;  // what C holds before; empty where it is not read
     std::vector<double> product, magnitude;
     DeviceBuffer<float> a_device, b_device;
@@ -210,6 +218,18 @@ course::Case make_case(const course::Dims& size, const std::set<int>& steps, flo
                 return data->verify();
             };
         }
+    }
+    if (steps == known_steps() && alpha == 1 && beta == 0) {
+        constexpr double kSecondsPerFlop = 5e-11;
+        const course::Work work = gemm::steps().front().work(data->shape);
+        std::ranges::move(course::plain_loops(
+                              work, work.flops * kSecondsPerFlop,
+                              [data] { return course::unwritten<float>(data->product.size()); },
+                              [data](std::vector<float>& c, int threads) {
+                                  gemm::multiply_plainly(data->shape, data->a, data->b, c, threads);
+                              },
+                              [data](const std::vector<float>& c) { return data->verify(c); }),
+                          std::back_inserter(result.contestants));
     }
     return result;
 }

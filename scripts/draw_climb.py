@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-import records
+import records as record_files
 
 ROW, LEFT, SCALE = 19, 170, 4.2  # pixels: of a row, of the names, of a percent
 STYLE = """
@@ -33,7 +33,9 @@ def climb(measured, problem):
     """
     shown, seen = [], set()
     here = [record for record in measured if record["problem"] == problem and record["l2"] == "warm"]
-    peer = next(record for record in here if record["role"] == "peer")
+    peer = next(
+        record for record in here if record["role"] == "peer" and record["device"] != record_files.HOST
+    )
     for record in here:
         step = re.fullmatch(r"(\d\d)_(\w+)", record["version"])
         if step and 1 <= int(step[1]) <= 14 and step[1] not in seen and record["role"] == "ours":
@@ -83,7 +85,7 @@ def main():
     parser.add_argument("records", type=pathlib.Path)
     parser.add_argument("figure", type=pathlib.Path)
     arguments = parser.parse_args()
-    drawn = picture(*climb(records.read(arguments.records), arguments.problem))
+    drawn = picture(*climb(record_files.read(arguments.records), arguments.problem))
     if not arguments.check:
         arguments.figure.write_text(drawn)
     elif not arguments.figure.exists() or arguments.figure.read_text() != drawn:

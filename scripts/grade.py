@@ -319,7 +319,7 @@ def require_sandbox(jobs):
 
 def is_of_an_exercise(path):
     """What a check builds from a learner's files: no student gets that of another, or the lesson's."""
-    return re.search(r"_exercise(_program)?($|\.dir/)", str(path)) is not None
+    return re.search(r"_exercise(_program)?(_inspected|_debugged)?($|\.dir/)", str(path)) is not None
 
 
 def link_build(preset, target):

@@ -36,7 +36,8 @@ def curves(records, problem, without):
         preparation = re.match(
             r"\d+[a-z]_", record["version"]
         )  # of the ladder: one idea of a step, measured alone
-        if square and record["l2"] == "warm" and record["version"] not in without and not preparation:
+        left_out = record["version"] in without or record["device"] == record_files.HOST
+        if square and record["l2"] == "warm" and not left_out and not preparation:
             found.setdefault(record["version"], {})[int(square[1])] = record
     return found
 

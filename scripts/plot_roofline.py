@@ -33,7 +33,9 @@ def main():
     records = [
         record
         for record in record_files.read(arguments.records)
-        if record["problem"] == arguments.problem and record["l2"] == "warm"
+        if record["problem"] == arguments.problem
+        and record["l2"] == "warm"
+        and record["device"] != record_files.HOST
     ]
     if not records:
         sys.exit(f"plot_roofline.py: {arguments.records} has no warm record of '{arguments.problem}'")

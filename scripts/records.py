@@ -9,6 +9,7 @@ import collections
 import json
 
 FORMAT = "course records 1"
+HOST = "host CPU"  # the device of a record that was measured on the host's CPU
 # Of the run and of the machine, not of a version.
 HEADER_KEYS = [
     "day",

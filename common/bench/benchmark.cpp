@@ -103,9 +103,9 @@ Measurement measure_flushed(const std::string& label, const std::function<void(c
     return measurement;
 }
 
-Measurement measure_on_host(const std::function<void()>& work, const RepeatLimits& limits) {
+Measurement measure_on_host(const std::function<void()>& work, const RepeatLimits& limits, bool warm_up) {
     CUDA_CHECK(cudaDeviceSynchronize());
-    work();
+    if (warm_up) work();
     return repeat(limits, [&] {
         const HostClock::time_point begin = HostClock::now();
         work();

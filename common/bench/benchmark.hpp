@@ -36,8 +36,10 @@ Measurement measure_warm(const std::string& label, const std::function<void(cuda
 Measurement measure_flushed(const std::string& label, const std::function<void(cudaStream_t)>& launch,
                             L2Flush& flush, const RepeatLimits& limits = {}, cudaStream_t stream = nullptr);
 
-// Times host work with the host's clock, for the CPU reference.
-Measurement measure_on_host(const std::function<void()>& work, const RepeatLimits& limits = {});
+// Times host work with the host's clock, for the CPU reference and plain loops. Without warm_up,
+// the caller has run it just before.
+Measurement measure_on_host(const std::function<void()>& work, const RepeatLimits& limits = {},
+                            bool warm_up = true);
 
 // How many launches to time together when one takes `launch_ms`: as many as fill 500 us, at most
 // 256. The overhead around the events is about 3 us. It is then at most about 1 % of a time, so

@@ -47,6 +47,7 @@ struct Options {
     std::vector<std::string> profile;
     bool bench = false;
     bool sweep = false;
+    bool cpu_times = false;
 };
 
 void add_options(CLI::App& app, const Program& program, Options& options) {
@@ -55,22 +56,27 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
     CLI::Option* size = app.add_option("--size", options.size, "problem size, for example 4096 or 4096x1024");
     app.add_option("--only", options.version, "run this version alone");
     CLI::Option* bench = app.add_flag("--bench", options.bench, "run the full list of sizes")->excludes(size);
+    CLI::Option* cpu_times = app.add_flag("--cpu-times", options.cpu_times,
+                                          "run only what runs on the host's CPU, plain loops included");
     if (!program.sweep_sizes.empty()) {
         app.add_flag("--sweep", options.sweep, "run the long list of sizes, with few versions")
             ->excludes(size)
-            ->excludes(bench);
+            ->excludes(bench)
+            ->excludes(cpu_times);
     }
     CLI::Option* json =
         app.add_option("--json", options.json, "write the records to this file, as JSON Lines");
     app.add_option("--inspect", options.inspect,
                    "watch each version run once, untimed, and write what its accesses do to this file")
         ->excludes(bench)
-        ->excludes(json);
+        ->excludes(json)
+        ->excludes(cpu_times);
     app.add_option("--profile", options.profile,
                    "the name of a problem (may be repeated): launch each version on it once more between "
                    "cudaProfilerStart and cudaProfilerStop, for a profiler; nothing is timed")
         ->allow_extra_args(false)
-        ->excludes(json);
+        ->excludes(json)
+        ->excludes(cpu_times);
 }
 
 // Debug builds are for checking results; their times must not be mistaken for measurements.
@@ -108,7 +114,8 @@ std::vector<Dims> sizes_to_run(const Program& program, const Options& options) {
     return sizes;
 }
 
-void print_head(const Program& program, const Machine& machine, const std::optional<MachineLimits>& limits) {
+void print_head(const Program& program, const Machine& machine, const std::optional<MachineLimits>& limits,
+                bool cpu_times) {
     fmt::print("{}: {}\n{}, driver {}, CUDA {}\n", program.day, program.title, machine.device, machine.driver,
                machine.cuda);
     if (limits) {
@@ -118,7 +125,7 @@ void print_head(const Program& program, const Machine& machine, const std::optio
         }
         fmt::print(" FP32 {:.1f} TFLOP/s\n", limits->flops_per_second * 1e-12);
     }
-    if (is_cpu_stand_in()) {
+    if (is_cpu_stand_in() && !cpu_times) {
         fmt::print(
             "No GPU is used: every CUDA thread runs on the CPU. The results count; "
             "the times are those of the CPU stand-in and say nothing about a GPU.\n"
@@ -131,13 +138,15 @@ void show_progress(const std::string& text) {
 }
 
 // The requested contestants, or none if the case has no contestant of that name. Adds all names of
-// the case to `known`.
-std::vector<Contestant> chosen(const Case& problem, const std::string& version,
-                               std::vector<std::string>& known) {
-    if (version.empty()) return problem.contestants;
+// the case to `known`. Without a name: plain loops, which take seconds, only where they are wanted.
+std::vector<Contestant> chosen(const Case& problem, const Options& options, std::vector<std::string>& known) {
+    const bool with_plain_loops = options.cpu_times || (options.bench && !is_cpu_stand_in());
     std::vector<Contestant> found;
     for (const Contestant& contestant : problem.contestants) {
-        if (contestant.name == version) found.push_back(contestant);
+        const bool on_cpu = contestant.on_host && !contestant.drives_device;
+        const bool wanted = options.version.empty() ? with_plain_loops || contestant.plain_loop_repeats == 0
+                                                    : contestant.name == options.version;
+        if (wanted && (on_cpu || !options.cpu_times)) found.push_back(contestant);
         if (std::ranges::find(known, contestant.name) == known.end()) known.push_back(contestant.name);
     }
     return found;
@@ -260,7 +269,7 @@ int run_inspection(const Program& program, const Options& options) {
             std::erase_if(problem.contestants, [](const Contestant& contestant) {
                 return contestant.role != Role::kOurs || contestant.on_host;
             });
-            for (const Contestant& contestant : chosen(problem, options.version, known)) {
+            for (const Contestant& contestant : chosen(problem, options, known)) {
                 show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
                 file.results.push_back(inspect_contestant(problem, contestant));
                 show_progress("");
@@ -317,7 +326,7 @@ int run_profile(const Program& program, const Options& options) {
             const Case problem = make_case(make, size);
             problems.push_back(problem.problem);
             if (std::erase(missing, problem.problem) == 0) continue;
-            for (const Contestant& contestant : chosen(problem, options.version, known)) {
+            for (const Contestant& contestant : chosen(problem, options, known)) {
                 if (contestant.role != Role::kOurs || contestant.on_host) continue;
                 profile_contestant(problem, contestant);
                 found = true;
@@ -337,16 +346,19 @@ int run(const Program& program, const Options& options) {
     require_release(options);
     const std::vector<Dims> sizes = sizes_to_run(program, options);
     const Machine machine = this_machine();
-    show_progress("measuring the machine's limits");
-    const std::optional<MachineLimits>& limits = machine_limits();
-    show_progress("");
-    print_head(program, machine, limits);
+    std::optional<MachineLimits> limits;
+    if (!options.cpu_times) {
+        show_progress("measuring the machine's limits");
+        limits = machine_limits();
+        show_progress("");
+    }
+    print_head(program, machine, limits, options.cpu_times);
 
     std::optional<L2Flush> flush;
     RepeatLimits repeats = options.sweep ? program.sweep_repeats : RepeatLimits{};
     if (is_cpu_stand_in()) {
         repeats = {.min_repeats = 3, .max_repeats = 10, .max_seconds = 0.2};
-    } else {
+    } else if (!options.cpu_times) {
         flush.emplace();
     }
 
@@ -357,7 +369,7 @@ int run(const Program& program, const Options& options) {
         for (const auto& make : program.make_cases) {
             if (!lost.empty()) break;
             const Case problem = make_case(make, size);
-            const std::vector<Contestant> contestants = chosen(problem, options.version, known);
+            const std::vector<Contestant> contestants = chosen(problem, options, known);
             if (contestants.empty()) continue;
             std::vector<Record> records;
             for (Contestant contestant : contestants) {
@@ -371,9 +383,9 @@ int run(const Program& program, const Options& options) {
                     lost = fmt::format("the device is unusable after the error in {}", contestant.name);
             }
             show_progress("");
-            if (problem.derive_figures) problem.derive_figures(records);
+            if (problem.derive_figures && !options.cpu_times) problem.derive_figures(records);
             fmt::print("\n{}, {}\n{}", problem.problem, problem.dtype, table(records, use_colour(stdout)));
-            if (problem.comment) fmt::print("{}", problem.comment(records));
+            if (problem.comment && !options.cpu_times) fmt::print("{}", problem.comment(records));
             std::cout.flush();
             all.insert(all.end(), records.begin(), records.end());
         }
@@ -381,6 +393,8 @@ int run(const Program& program, const Options& options) {
 
     if (all.empty() && !options.version.empty())
         throw BadArguments(fmt::format("--only: {}", unknown_name("version", options.version, known)));
+    if (all.empty() && options.cpu_times)
+        throw BadArguments("--cpu-times: nothing of this day runs on the host's CPU");
     if (std::any_of(all.begin(), all.end(), [](const Record& record) { return record.failed(); })) {
         fmt::print(stderr, "FAILED: see the table{}\n",
                    options.json.empty() ? "" : "; nothing was written to " + options.json);
@@ -432,7 +446,7 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
     record.version = contestant.name;
     record.role = contestant.role;
     record.dtype = problem.dtype;
-    if (contestant.on_host && !contestant.drives_device) record.device = "host CPU";
+    if (contestant.on_host && !contestant.drives_device) record.device = kHostDevice;
     std::function<VerifyResult()> verify;
     try {
         prepare(contestant);
@@ -460,7 +474,14 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
     };
     const auto measure = [&](L2State l2) {
         spoil();
-        if (contestant.on_host) return measure_on_host([&] { contestant.launch(nullptr); }, limits);
+        if (contestant.on_host)
+            return measure_on_host([&] { contestant.launch(nullptr); },
+                                   contestant.plain_loop_repeats == 0
+                                       ? limits
+                                       : RepeatLimits{.min_repeats = contestant.plain_loop_repeats,
+                                                      .max_repeats = 100,
+                                                      .max_seconds = 0.5},
+                                   contestant.plain_loop_repeats == 0);
         if (l2 == L2State::kWarm) return measure_warm(contestant.name, contestant.launch, limits);
         return measure_flushed(contestant.name, contestant.launch, *flush, limits);
     };
@@ -508,7 +529,7 @@ int run_program(const Program& given, int argc, const char* const* argv) {
         });
         if (options.sweep && !program.sweep_cases.empty()) program.make_cases = program.sweep_cases;
         const int code = run(program, options);
-        if (code == 0 && program.finish) as_bad_arguments(program.finish);
+        if (code == 0 && program.finish && !options.cpu_times) as_bad_arguments(program.finish);
         return code;
     } catch (const CLI::ExtrasError&) {
         fmt::print(stderr, "{}: {}\n", program.day, unknown_argument(app));

@@ -3,6 +3,7 @@
 //
 //     day01_vector_add [--size N] [--only NAME] [--bench] [--json FILE]        gemm_ladder --sweep
 //     day01_vector_add --inspect FILE        in a build with the preset `inspect` (inspection.hpp)
+//     day05_matmul_tiled [--bench] --cpu-times        what runs on the host's CPU alone (plain_loop.hpp)
 //     day01_vector_add --bench --profile "vector_add 268435456"        for `./course bench --counters`
 //
 // Exit code 0: success; 1: a result was wrong, a time impossible, or CUDA failed; 2: bad
@@ -43,6 +44,7 @@ struct Contestant {
     bool on_host = false;      // runs on the host, inside launch(): timed by the host's clock
     // Set with on_host if launch() waits for work on the device: then its records are the device's.
     bool drives_device = false;
+    int plain_loop_repeats = 0;  // of a plain loop (plain_loop.hpp), how often it is timed, at least
     std::function<VerifyResult()> verify{};        // instead of the case's; a limit needs neither
     std::function<KernelResources()> resources{};  // of its kernel; called after it has run
     std::function<Figures()> figures{};            // of its result; called once, when it is verified

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -36,6 +37,14 @@ Json most_common(const Json& records, const char* key) {
     return std::ranges::max_element(values, {}, &std::pair<Json, int>::second)->first;
 }
 
+// The record without what the header says, as a line.
+std::string line_of(Json record, const Json& header) {
+    for (const auto& [key, value] : header.items()) {
+        if (record.contains(key) && record.at(key) == value) record.erase(key);
+    }
+    return record.dump() + "\n";
+}
+
 }  // namespace
 
 std::string to_json_lines(const Json& records) {
@@ -48,12 +57,8 @@ std::string to_json_lines(const Json& records) {
             header[key] = most_common(records, key);
     }
     std::string text = header.dump() + "\n";
-    for (Json record : records) {
-        for (const auto& [key, value] : header.items()) {
-            if (record.contains(key) && record.at(key) == value) record.erase(key);
-        }
-        text += record.dump() + "\n";
-    }
+    for (const Json& record : records)
+        text += line_of(record, header);
     return text;
 }
 
@@ -82,6 +87,28 @@ Json from_json_lines(std::string_view text) {
         }
     }
     return records;
+}
+
+std::string with_records_of_host(std::string_view file, const Json& records) {
+    if (file.empty()) return to_json_lines(records);
+    const auto replaced = [&](const Json& old) {
+        return old.at("device") == kHostDevice && std::ranges::any_of(records, [&](const Json& record) {
+                   return record.at("problem") == old.at("problem");
+               });
+    };
+    const Json old_records = from_json_lines(file);  // throws for a file that is none
+    std::istringstream lines{std::string(file)};
+    std::string line;
+    std::getline(lines, line);
+    const Json header = Json::parse(line);
+    std::string text = line + "\n";
+    for (const Json& old : old_records) {
+        std::getline(lines, line);
+        if (!replaced(old)) text += line + "\n";
+    }
+    for (const Json& record : records)
+        text += line_of(record, header);
+    return text;
 }
 
 }  // namespace course

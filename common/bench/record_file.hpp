@@ -15,11 +15,19 @@
 
 namespace course {
 
+// The device of a record that was measured on the host's CPU.
+inline constexpr const char* kHostDevice = "host CPU";
+
 // `records` is the list that to_json() returns. The text is empty for an empty list.
 std::string to_json_lines(const nlohmann::ordered_json& records);
 
 // The inverse: each record gets the header's keys that it does not override. Throws
 // std::runtime_error, with the number of the line, for anything else.
 nlohmann::ordered_json from_json_lines(std::string_view text);
+
+// The text of a file of records with newer records of the host's CPU: those that it had of the same
+// problems and device give way, and every other line stays as it is. For an empty file, the text of
+// `records`. Throws std::runtime_error as from_json_lines().
+std::string with_records_of_host(std::string_view file, const nlohmann::ordered_json& records);
 
 }  // namespace course

@@ -22,6 +22,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/bench/plain_loop.hpp"
 #include "common/bench/program.hpp"
 #include "common/bench/work.hpp"
 #include "common/check/check.hpp"
@@ -78,6 +79,17 @@ class UsualCase {
                     .work = work,
                     .on_host = true,
                     .verify = [data = data, verify] { return verify(*data); }});
+    }
+
+    // A plain loop as a peer, on one thread, in about so many seconds, and on all: loop(data, out,
+    // threads) fills what make_out() has made, and verify(data, out) -> VerifyResult checks it.
+    template <class MakeOut, class Loop, class Verify>
+    void plain_loop(const Work& work, double seconds, MakeOut make_out, Loop loop, Verify verify) {
+        for (Contestant& peer : plain_loops(
+                 work, seconds, make_out,
+                 [data = data, loop](auto&out, int threads) { loop(std::as_const(*data), out, threads); },
+                 [data = data, verify](const auto&out) { return verify(std::as_const(*data), out); }))
+            add(std::move(peer));
     }
 
     // Adds a contestant for each version of the list, with a copy of the version: launch(version,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 
 #include "common/device/grid.hpp"
@@ -16,6 +17,25 @@ constexpr std::size_t kPart = std::size_t{1}
 
 bool same_non_finite(double got, double expected) {
     return (std::isnan(expected) && std::isnan(got)) || (std::isinf(expected) && got == expected);
+}
+
+void note_ratios(VerifyResult& result, std::size_t count, double smallest, double largest) {
+    if (count == 0) return;
+    const bool is_first = result.ratios == 0;
+    result.smallest_ratio = is_first ? smallest : std::min(result.smallest_ratio, smallest);
+    result.largest_ratio = is_first ? largest : std::max(result.largest_ratio, largest);
+    result.ratios += count;
+}
+
+// The factor by which all differing elements are wrong; empty if there is none, or if few differ.
+std::optional<double> common_factor(const VerifyResult& result) {
+    constexpr std::size_t kFew = 4;
+    constexpr double kRoundings = 1e-3;
+    const double largest = std::max(std::abs(result.smallest_ratio), std::abs(result.largest_ratio));
+    if (result.differing < kFew || result.ratios < result.differing || largest == 0 ||
+        result.largest_ratio - result.smallest_ratio > kRoundings * largest)
+        return std::nullopt;
+    return (result.smallest_ratio + result.largest_ratio) / 2;
 }
 
 }  // namespace
@@ -51,6 +71,12 @@ std::string VerifyResult::message() const {
         "leave before it stored its value, or is a barrier missing between a store and a load?");
     add(from_outside,
         "read, or computed from, what lies before or behind an array: is an index out of range?");
+    if (const std::optional<double> factor = common_factor(*this))
+        text += fmt::format(
+            "\n  each of them is {:.4g} times what is expected: is a factor wrong, or the sum by which they "
+            "are "
+            "divided?",
+            *factor);
     for (const Mismatch& mismatch : first) {
         const std::string place =
             cols == 0 ? "" : fmt::format(" (row {}, col {})", mismatch.index / cols, mismatch.index % cols);
@@ -95,6 +121,7 @@ void compare(VerifyResult& result, std::size_t index, double got, double expecte
         const double allowed = roundings_epsilon * magnitude + smallest;
         result.max_error = std::max(result.max_error, error);
         if (error <= allowed) return;
+        if (expected != 0) note_ratios(result, 1, got / expected, got / expected);
         note_mismatch(result, [&] {
             return Mismatch{index, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", got),
                             allowed == 0 ? "" : fmt::format("{:.3g}", allowed)};
@@ -130,6 +157,7 @@ VerifyResult compare_in_parts(std::size_t count,
         for (Mismatch& mismatch : results[i].first)
             note_mismatch(all, [&] { return std::move(mismatch); });
         all.differing += unnamed;
+        note_ratios(all, results[i].ratios, results[i].smallest_ratio, results[i].largest_ratio);
         all.untouched += results[i].untouched;
         all.from_output += results[i].from_output;
         all.from_shared_memory += results[i].from_shared_memory;

@@ -71,10 +71,13 @@ struct VerifyResult {
     std::size_t from_shared_memory = 0;
     std::size_t from_device_memory = 0;
     std::size_t from_outside = 0;  // outside of all arrays
-    double max_error = 0;          // largest |got - expected|; infinite if NaN or Inf is in the wrong place
-    std::vector<Mismatch> first;   // the first few that differ
-    std::size_t cols = 0;          // when not 0, indices are reported as (row, col) too
-    std::string damage;            // to the guards around the output, see guarded_buffer.hpp; empty if none
+    std::size_t ratios = 0;        // of the differing elements, got / expected, where that is finite
+    double smallest_ratio = 0;
+    double largest_ratio = 0;
+    double max_error = 0;         // largest |got - expected|; infinite if NaN or Inf is in the wrong place
+    std::vector<Mismatch> first;  // the first few that differ
+    std::size_t cols = 0;         // when not 0, indices are reported as (row, col) too
+    std::string damage;           // to the guards around the output, see guarded_buffer.hpp; empty if none
 
     bool ok() const { return differing == 0 && damage.empty(); }
 

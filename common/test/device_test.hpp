@@ -96,7 +96,14 @@ class CapturedWork {
     explicit CapturedWork(Queue queue) {
         CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
         CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-        queue(stream_);
+        try {
+            queue(stream_);
+        } catch (...) {  // or nothing else could be allocated while the stream still captures
+            static_cast<void>(cudaStreamEndCapture(stream_, &graph_));
+            static_cast<void>(cudaStreamDestroy(stream_));
+            static_cast<void>(cudaGetLastError());
+            throw;
+        }
         CUDA_CHECK(cudaStreamEndCapture(stream_, &graph_));
     }
     CapturedWork(const CapturedWork&) = delete;
@@ -112,15 +119,31 @@ class CapturedWork {
         return count;
     }
 
-    // The grid of the only node, a kernel; zeros if there is no node.
-    dim3 grid() const {
-        if (nodes() == 0) return {0, 0, 0};
+    // The only node, a kernel; without a function if there is no node.
+    cudaKernelNodeParams kernel() const {
+        cudaKernelNodeParams kernel{};
+        if (nodes() == 0) return kernel;
         std::size_t count = 1;
         cudaGraphNode_t node = nullptr;
         CUDA_CHECK(cudaGraphGetNodes(graph_, &node, &count));
-        cudaKernelNodeParams kernel{};
         CUDA_CHECK(cudaGraphKernelNodeGetParams(node, &kernel));
-        return kernel.gridDim;
+        return kernel;
+    }
+
+    // Its grid; zeros if there is no node.
+    dim3 grid() const { return nodes() == 0 ? dim3(0, 0, 0) : kernel().gridDim; }
+
+    // Is it kernels, and nothing else?
+    bool only_kernels() const {
+        std::size_t count = nodes();
+        std::vector<cudaGraphNode_t> all(count);
+        CUDA_CHECK(cudaGraphGetNodes(graph_, all.data(), &count));
+        for (const cudaGraphNode_t node : all) {
+            cudaGraphNodeType type{};
+            CUDA_CHECK(cudaGraphNodeGetType(node, &type));
+            if (type != cudaGraphNodeTypeKernel) return false;
+        }
+        return true;
     }
 
     // Launches the graph `times` times, and waits.

@@ -95,6 +95,8 @@ TEST_F(BenchmarkTest, HostWorkIsTimedByTheHostClock) {
     const course::Measurement m = course::measure_on_host([&] { ++runs; }, kFive);
     EXPECT_EQ(runs, 1 + 5);
     EXPECT_EQ(m.ms.count, 5);
+    course::measure_on_host([&] { ++runs; }, kFive, false);
+    EXPECT_EQ(runs, 1 + 5 + 5);
 }
 
 }  // namespace

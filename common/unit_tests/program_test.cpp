@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "common/bench/build_info.hpp"
 #include "common/bench/inspection.hpp"
 #include "common/bench/machine.hpp"
+#include "common/bench/plain_loop.hpp"
 #include "common/bench/record_file.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -77,6 +79,8 @@ class ProgramTest : public course::DeviceTest {
                                result.contestants.back().drives_device = drives_device_;
                                result.derive_figures = derive_figures_;
                                if (without_verify_) result.verify = nullptr;
+                               for (Contestant& peer : plain_loops_)
+                                   result.contestants.push_back(peer);
                                result.comment = [](std::span<const course::Record> records) {
                                    return "comment on " + records.back().version + "\n";
                                };
@@ -121,6 +125,7 @@ class ProgramTest : public course::DeviceTest {
     std::function<void(std::span<course::Record>)> derive_figures_{};
     bool drives_device_ = false;
     bool without_verify_ = false;
+    std::vector<Contestant> plain_loops_;
     std::string out_;
     std::string err_;
     const std::string json_ = testing::TempDir() + "course_program_" +
@@ -184,6 +189,56 @@ TEST_F(ProgramTest, WhatTheHostTimesMayBeTheDevicesWork) {
     drives_device_ = true;
     EXPECT_EQ(run({"--json", json_.c_str()}), 0) << out_ << err_;
     EXPECT_EQ(written_text().find("host CPU"), std::string::npos) << "the device's records";
+}
+
+// The loop is right in all of its runs, or in the first alone.
+std::vector<Contestant> loops(int& runs, double seconds, bool only_first = false) {
+    return course::plain_loops(
+        {}, seconds, [] { return course::unwritten<float>(9); },
+        [&runs, only_first](std::vector<float>& out, int) {
+            if (++runs == 1 || !only_first) std::ranges::fill(out, 1.0f);
+        },
+        [](const std::vector<float>& out) { return course::verify(out, std::vector(9, 1.0)); });
+}
+
+TEST_F(ProgramTest, PlainLoopsRunWhereTheyAreAskedFor) {
+    int runs = 0;
+    plain_loops_ = loops(runs, 0);
+    EXPECT_EQ(run({}), 0) << out_ << err_;
+    EXPECT_EQ(runs, 0) << "they take seconds";
+    EXPECT_EQ(run({"--bench"}), 0) << out_ << err_;
+    EXPECT_EQ(runs > 0, !course::is_cpu_stand_in());
+    EXPECT_EQ(run({"--cpu-times", "--json", json_.c_str()}), 0) << out_ << err_;
+    ASSERT_FALSE(written().empty());
+    for (const auto& record : written()) {
+        EXPECT_TRUE(record.at("version").get<std::string>().starts_with("plain_loop_")) << record;
+        EXPECT_EQ(record.at("device"), course::kHostDevice);
+        EXPECT_EQ(record.at("role"), "peer");
+        EXPECT_GE(record.at("repeats"), 3);
+    }
+    EXPECT_EQ(out_.find("the end"), std::string::npos) << "nothing else is run";
+    EXPECT_EQ(run({"--only", "plain_loop_1_thread"}), 0) << out_ << err_;
+    EXPECT_NE(out_.find("plain_loop_1_thread (peer)"), std::string::npos) << out_;
+    plain_loops_ = {};
+    EXPECT_EQ(run({"--cpu-times"}), 2);
+    EXPECT_NE(err_.find("nothing of this day runs on the host's CPU"), std::string::npos) << err_;
+}
+
+TEST_F(ProgramTest, ALongPlainLoopIsTimedOnceAndALongerOneLeftOut) {
+    int runs = 0;
+    EXPECT_EQ(loops(runs, 4).front().plain_loop_repeats, 3);
+    EXPECT_EQ(loops(runs, 19).front().plain_loop_repeats, 1);
+    plain_loops_ = loops(runs, 21);
+    EXPECT_EQ(run({"--only", "plain_loop_1_thread"}), 0) << out_ << err_;
+    EXPECT_NE(out_.find("it would take about 21 s"), std::string::npos) << out_;
+    EXPECT_EQ(runs, 0);
+}
+
+TEST_F(ProgramTest, APlainLoopIsVerifiedAgainAfterItWasTimed) {
+    int runs = 0;
+    plain_loops_ = loops(runs, 0, true);
+    EXPECT_EQ(run({"--only", "plain_loop_1_thread"}), 1) << out_;
+    EXPECT_NE(out_.find("WRONG"), std::string::npos) << out_;
 }
 
 TEST_F(ProgramTest, WrongResultIsExitCodeOne) {

@@ -55,6 +55,28 @@ TEST(RecordFile, AKeyThatOneRecordLacksIsNotInTheHeader) {
     EXPECT_EQ(sorted(from_json_lines(to_json_lines(records))), sorted(records));
 }
 
+// The lines of the device keep every byte, here a space that no record written by us has.
+TEST(RecordFile, NewRecordsOfTheHostReplaceOnlyThoseOfTheHost) {
+    constexpr const char* kFile =
+        R"({"format":"course records 1","device":"NVIDIA H200","commit":"abc"}
+{"problem":"p","version":"a", "median_ms":1}
+{"problem":"p","version":"cpu_openmp","device":"host CPU"}
+{"problem":"q","version":"cpu_openmp","device":"host CPU"}
+{"problem":"p","version":"cub"}
+)";
+    const Json fresh = {
+        {{"problem", "p"}, {"version", "plain_loop_1_thread"}, {"device", "host CPU"}, {"commit", "def"}}};
+    EXPECT_EQ(course::with_records_of_host(kFile, fresh),
+              R"({"format":"course records 1","device":"NVIDIA H200","commit":"abc"}
+{"problem":"p","version":"a", "median_ms":1}
+{"problem":"q","version":"cpu_openmp","device":"host CPU"}
+{"problem":"p","version":"cub"}
+{"problem":"p","version":"plain_loop_1_thread","device":"host CPU","commit":"def"}
+)");
+    EXPECT_EQ(course::with_records_of_host("", fresh), to_json_lines(fresh));
+    EXPECT_THROW(course::with_records_of_host("7\n", fresh), std::runtime_error);
+}
+
 TEST(RecordFile, MistakesAreNamedWithTheirLine) {
     constexpr const char* kHeader = "{\"format\":\"course records 1\"}\n";
     EXPECT_NE(error_of("[\n{}\n]\n").find("line 1: "), std::string::npos);

@@ -57,6 +57,31 @@ TEST(Verify, OneWrongValueFailsAndIsNamed) {
     EXPECT_NE(message.find("got 1.5"), std::string::npos) << message;
 }
 
+TEST(Verify, AFactorThatAllWrongValuesHaveIsNamed) {
+    const std::string factor = "each of them is 0.75 times what is expected";
+    std::vector<float> got(1000);
+    std::vector<double> expected(1000);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        expected[i] = 1 + static_cast<double>(i);
+        got[i] = 0.75f * static_cast<float>(expected[i]);
+    }
+    std::string message = verify(got, expected).message();
+    EXPECT_NE(message.find(factor), std::string::npos) << message;
+
+    got[999] = 1;
+    message = verify(got, expected).message();
+    EXPECT_EQ(message.find("times what is expected"), std::string::npos) << message;
+    got.assign(1000, 0.0f);
+    message = verify(got, expected).message();
+    EXPECT_EQ(message.find("times what is expected"), std::string::npos) << "zero: " << message;
+    message = verify(std::vector<float>{2, 4, 6}, std::vector<double>{1, 2, 3}).message();
+    EXPECT_EQ(message.find("times what is expected"), std::string::npos) << "few: " << message;
+    expected[0] = 0;
+    got.assign(1000, 1.0f);
+    message = verify(got, expected).message();
+    EXPECT_EQ(message.find("times what is expected"), std::string::npos) << "not a factor: " << message;
+}
+
 TEST(Verify, WhereTheComparisonIsExactNoToleranceIsNamed) {
     const VerifyResult result = verify(std::vector<float>{2}, std::vector{1.0}, {.factor = 0});
     EXPECT_NE(result.message().find("[0]: expected 1, got 2"), std::string::npos) << result.message();

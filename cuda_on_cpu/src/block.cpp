@@ -126,9 +126,12 @@ void BlockRunner::end_block() {
 }
 
 void BlockRunner::fail(cudaError_t error, const std::string& message, Site site) {
-    launch_->fail(error,
-                  running_thread() + (site.line > 0 ? ", " + place(site) : std::string()) + ": " + message,
-                  site);
+    fail_in(running_thread() + (site.line > 0 ? ", " + place(site) : std::string()), error, message, site);
+}
+
+void BlockRunner::fail_in(const std::string& where, cudaError_t error, const std::string& message,
+                          Site site) {
+    launch_->fail(error, where + ": " + message, site);
     failed_ = true;
     scheduler_.leave_block();
 }

@@ -79,6 +79,9 @@ class BlockRunner {
     }
     // Ends the block, from one of its threads.
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
+    // The same; `where` names the thread and the place.
+    [[noreturn]] void fail_in(const std::string& where, cudaError_t error, const std::string& message,
+                              Site site);
     // Fails unless the device's compute capability is at least `first` and at most `last`.
     void need_capability(Capability first, Capability last, const char* instruction, Site site);
     void note_progress() { polling_.note_progress(); }

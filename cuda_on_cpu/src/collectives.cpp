@@ -6,6 +6,7 @@
 
 #include "block.hpp"
 #include "diagnosis.hpp"
+#include "kernel_line.hpp"
 #include "launch_state.hpp"
 #include "report_text.hpp"
 
@@ -34,6 +35,8 @@ void Collectives::meet(unsigned named, void* operand, CollectiveWork work, const
     warp.groups[g].arrived |= self;
     if (warp.groups[g].arrived == (mask & warp.live)) complete(warp, g);
     scheduler.suspend(name, site);
+    if ((warp.reports_end & self) != 0) [[unlikely]]
+        fail_on_end(warp, self, site);
 }
 
 void Collectives::complete(Warp& warp, unsigned g) {
@@ -51,7 +54,15 @@ void Collectives::thread_ended(Warp& warp) {
     for (unsigned g = warp.group_count; g-- > 0;) {
         const Group& group = warp.groups[g];
         if ((group.mask & self) == 0) continue;
-        if (refuses(group.ended)) fail_on_end(group);
+        if (refuses(group.ended)) {
+            // A waiting lane reports it, because it knows who called the function where it waits.
+            if (warp.reports_end == 0) {
+                warp.ended_early = self;
+                warp.reports_end = bit(lowest(group.arrived));
+                warp.ready |= warp.reports_end;
+            }
+            continue;
+        }
         if (group.arrived == (group.mask & warp.live)) complete(warp, g);
     }
 }
@@ -101,42 +112,47 @@ void Collectives::tell_undefined_shuffle(LaneMask mask, unsigned source, const c
         stderr,
         "cuda_on_cpu: kernel %s: %s, %s: %s in lane %u reads lane %u of its warp, %s. What it gets is "
         "undefined, here NaN or -1\n",
-        block_.launch().name.c_str(), running_thread().c_str(), place(site).c_str(), name,
+        block_.launch().name.c_str(), running_thread().c_str(), place_and_caller(site).c_str(), name,
         scheduler.current_lane(), source, why.c_str());
 }
 
 // --- Failure -------------------------------------------------------------------------------------
+
+void Collectives::fail(const std::string& message, Site site) {
+    block_.fail_in(running_thread() + ", " + place_and_caller(site), cudaErrorLaunchFailure, message, site);
+}
 
 void Collectives::fail_on_mask(LaneMask mask, const char* name, Site site) {
     const Scheduler& scheduler = block_.scheduler();
     const Warp& warp = scheduler.warp(scheduler.current_warp());
     const std::string start = std::string(name) + ": mask " + hexadecimal(mask);
     if ((mask & scheduler.lane_bit()) == 0) {
-        block_.fail(cudaErrorLaunchFailure,
-                    start + " does not name the calling lane " + std::to_string(scheduler.current_lane()),
-                    site);
+        fail(start + " does not name the calling lane " + std::to_string(scheduler.current_lane()), site);
     }
-    block_.fail(cudaErrorLaunchFailure,
-                start + " names lanes that have ended: " + hexadecimal(mask & warp.lanes & ~warp.live), site);
+    fail(start + " names lanes that have ended: " + hexadecimal(mask & warp.lanes & ~warp.live), site);
 }
 
 void Collectives::fail_in_different_collective(const Group& group, const char* name, Site site) {
     const Scheduler& scheduler = block_.scheduler();
     const Thread& other = scheduler.thread(scheduler.current_warp() * kWarpLanes + lowest(group.arrived));
-    block_.fail(cudaErrorLaunchFailure,
-                "lanes of one mask " + hexadecimal(group.mask) + " are in different functions: this one in " +
-                    name + ", lanes " + hexadecimal(group.arrived) + " in " + group.name + " at " +
-                    place(other.site),
-                site);
+    fail("lanes of one mask " + hexadecimal(group.mask) + " are in different functions: this one in " + name +
+             ", lanes " + hexadecimal(group.arrived) + " in " + group.name + " at " + place(other.site),
+         site);
 }
 
-void Collectives::fail_on_end(const Group& group) {
+void Collectives::fail_on_end(const Warp& warp, LaneMask self, Site site) {
     const Scheduler& scheduler = block_.scheduler();
-    const Thread& waiting = scheduler.thread(scheduler.current_warp() * kWarpLanes + lowest(group.arrived));
-    block_.fail(cudaErrorLaunchFailure,
-                "this thread has ended, but lanes " + hexadecimal(group.arrived) +
-                    " of its warp wait for it in " + group.name + " with mask " + hexadecimal(group.mask),
-                waiting.site);
+    unsigned g = 0;
+    while ((warp.groups[g].arrived & self) == 0)
+        ++g;
+    const Group& group = warp.groups[g];
+    const unsigned ended = scheduler.current_warp() * kWarpLanes + lowest(warp.ended_early);
+    const std::string thread =
+        "block " + triple(block_.index()) + ", thread " + triple(scheduler.index(ended));
+    block_.fail_in(thread + ", " + place_and_caller(site), cudaErrorLaunchFailure,
+                   "this thread has ended, but lanes " + hexadecimal(group.arrived) +
+                       " of its warp wait for it in " + group.name + " with mask " + hexadecimal(group.mask),
+                   site);
 }
 
 }  // namespace cuda_on_cpu

@@ -3,6 +3,8 @@
 // for all of them.
 #pragma once
 
+#include <string>
+
 #include "cuda_on_cpu/thread.h"
 #include "warp.hpp"
 
@@ -33,10 +35,11 @@ class Collectives {
     bool refuses(Ended ended) const;
     void complete(Warp& warp, unsigned g);
     // Out of line, to keep the hot path short.
+    [[noreturn, gnu::cold]] void fail(const std::string& message, Site site);
     [[noreturn, gnu::cold]] void fail_on_mask(LaneMask mask, const char* name, Site site);
     [[noreturn, gnu::cold]] void fail_in_different_collective(const Group& group, const char* name,
                                                               Site site);
-    [[noreturn, gnu::cold]] void fail_on_end(const Group& group);
+    [[noreturn, gnu::cold]] void fail_on_end(const Warp& warp, LaneMask self, Site site);
 
     BlockRunner& block_;
 };

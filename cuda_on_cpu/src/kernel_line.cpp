@@ -11,11 +11,13 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "child_process.hpp"
 #include "image_file.hpp"
 #include "module_ranges.hpp"
+#include "report_text.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -68,27 +70,49 @@ bool is_of_the_stand_in(std::string_view line) {
            is_in(line, {"/cuda_on_cpu/include/", "/cuda_on_cpu/src/", "/cuda_on_cpu/inspector/"});
 }
 
+// The lines of these instructions that belong neither to the stand-in nor to the system, innermost
+// function first.
+std::vector<std::string> lines_of_program(std::span<void* const> instructions) {
+    std::vector<std::string> lines;
+    for (void* const instruction : instructions) {
+        if (!is_in_program(instruction)) continue;
+        for (std::string& line : source_lines(instruction)) {
+            if (!is_of_the_stand_in(line)) lines.push_back(std::move(line));
+        }
+    }
+    return lines;
+}
+
+// The first line that is in none of the headers that lessons share; else the first one.
+std::string line_of_lesson(std::span<const std::string> lines) {
+    const auto own =
+        std::ranges::find_if(lines, [](const std::string& line) { return !is_in(line, {"/common/"}); });
+    return own != lines.end() ? *own : lines.empty() ? "" : lines.front();
+}
+
+// The instructions that have called the present function of the stand-in.
+std::vector<void*> calling_instructions() {
+    std::vector<void*> frames(16);
+    frames.resize(static_cast<std::size_t>(backtrace(frames.data(), static_cast<int>(frames.size()))));
+    for (void*& frame : frames)
+        frame = static_cast<char*>(frame) - 1;  // a return address belongs to the line after the call
+    return frames;
+}
+
 }  // namespace
 
 std::string kernel_line(std::span<void* const> instructions) {
-    std::string of_shared_header;
-    for (void* const instruction : instructions) {
-        if (!is_in_program(instruction)) continue;
-        for (const std::string& line : source_lines(instruction)) {
-            if (is_of_the_stand_in(line)) continue;
-            if (!is_in(line, {"/common/"})) return line;
-            if (of_shared_header.empty()) of_shared_header = line;
-        }
-    }
-    return of_shared_header;
+    return line_of_lesson(lines_of_program(instructions));
 }
 
 std::string calling_kernel_line() {
-    std::array<void*, 16> frames;
-    const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
-    for (void*& frame : frames)
-        frame = static_cast<char*>(frame) - 1;  // a return address belongs to the line after the call
-    return kernel_line(std::span(frames).first(static_cast<std::size_t>(count)));
+    return kernel_line(calling_instructions());
+}
+
+std::string place_and_caller(Site site) {
+    const std::vector<std::string> lines = lines_of_program(calling_instructions());
+    if (lines.size() < 2) return place(site);
+    return place(site) + ", called in " + line_of_lesson(std::span(lines).subspan(1));
 }
 
 }  // namespace cuda_on_cpu

@@ -49,8 +49,14 @@ constexpr std::size_t kQuarantine = 1024;  // freed allocations whose addresses 
 std::mutex mutex;
 // Indexed by the first byte of the mapping. Created on first use and never destroyed, because
 // static objects of the program may allocate before main() and free after it.
-std::map<const char*, Allocation>& allocations() {
-    static auto& all = *new std::map<const char*, Allocation>;
+using Allocations = std::map<const char*, Allocation>;
+Allocations& allocations() {
+    static auto& all = *new Allocations;
+    return all;
+}
+// Those of the quarantine: apart, as each launch passes all others several times.
+Allocations& freed_allocations() {
+    static auto& all = *new Allocations;
     return all;
 }
 std::deque<const char*>& freed_order() {
@@ -62,15 +68,20 @@ std::array<std::size_t, kMostDevices> live_of_device{};  // device memory of eac
 std::size_t capacity = 0;                                // of all allocations together; 0: not known yet
 std::atomic<std::size_t> allocation_count{0};
 
-Allocation* find_locked(const volatile void* address) {
-    const char* byte = const_cast<const char*>(static_cast<const volatile char*>(address));
-    auto after = allocations().upper_bound(byte);
-    if (after == allocations().begin()) return nullptr;
+Allocation* find_among(Allocations& all, const char* byte) {
+    auto after = all.upper_bound(byte);
+    if (after == all.begin()) return nullptr;
     Allocation& candidate = std::prev(after)->second;
     const char* begin = std::prev(after)->first;
     const std::size_t size = candidate.mapping != nullptr ? candidate.mapping_size : candidate.size;
     return byte < begin + size || (candidate.mapping == nullptr && byte == begin + size) ? &candidate
                                                                                          : nullptr;
+}
+
+Allocation* find_locked(const volatile void* address) {
+    const char* byte = const_cast<const char*>(static_cast<const volatile char*>(address));
+    Allocation* const found = find_among(allocations(), byte);
+    return found != nullptr ? found : find_among(freed_allocations(), byte);
 }
 
 // --- Device memory that is closed to the host ----------------------------------------------------
@@ -118,16 +129,15 @@ void open_all() {
 }
 
 void close_if_of_device(Allocation& allocation) {
-    if (allocation.type == cudaMemoryTypeDevice && allocation.mapping != nullptr && !allocation.freed &&
-        !allocation.for_host)
+    if (allocation.type == cudaMemoryTypeDevice && allocation.mapping != nullptr && !allocation.for_host)
         set_closed(allocation, true);
 }
 
 void forget_oldest_freed() {
-    const auto found = allocations().find(freed_order().front());
+    const auto found = freed_allocations().find(freed_order().front());
     freed_order().pop_front();
     munmap(found->second.mapping, found->second.mapping_size);
-    allocations().erase(found);
+    freed_allocations().erase(found);
 }
 
 std::size_t machine_bytes() {
@@ -177,7 +187,7 @@ void tell_leaks() {
     const std::scoped_lock lock(mutex);
     std::size_t count = 0;
     for (const auto& [mapping, allocation] : allocations())
-        count += !allocation.freed && allocation.mapping != nullptr;
+        count += allocation.mapping != nullptr;
     if (count == 0) return;
     std::fprintf(stderr,
                  "cuda_on_cpu: %zu allocation%s never freed, %zu bytes in all: is a cudaFree missing?\n",
@@ -252,7 +262,7 @@ const char* damaged_byte(const Allocation& allocation) {
 }
 
 std::string damage_report(const Allocation& allocation) {
-    if (allocation.mapping == nullptr || allocation.freed) return {};
+    if (allocation.mapping == nullptr) return {};
     const char* byte = damaged_byte(allocation);
     if (byte == nullptr) return {};
     const bool before = byte < allocation.begin;
@@ -404,6 +414,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
         live_of_device[static_cast<std::size_t>(allocation->device)] -= allocation->size;
     if (const auto tell_pool = pool_memory_released.load()) tell_pool(allocation->begin);
     if (memory_observer != nullptr) memory_observer->memory_freed(allocation->begin);
+    freed_allocations().insert(allocations().extract(allocation->mapping));
     freed_order().push_back(allocation->mapping);
     if (freed_order().size() > kQuarantine) forget_oldest_freed();
     return cudaSuccess;
@@ -558,7 +569,6 @@ std::string describe_wild_index(const volatile void* address) {
             for (const std::int64_t index :
                  {std::int64_t{static_cast<std::int32_t>(word)}, std::int64_t{word}}) {
                 for (const auto& [mapping, allocation] : allocations()) {
-                    if (allocation.freed) continue;
                     if (reinterpret_cast<std::uintptr_t>(allocation.begin) + index * size != wanted) continue;
                     char text[250];
                     std::snprintf(text, sizeof text,
@@ -606,9 +616,8 @@ bool in_program_code(const void* address) {
 std::vector<Allocation> live_allocations() {
     const std::scoped_lock lock(mutex);
     std::vector<Allocation> live;
-    for (const auto& [mapping, allocation] : allocations()) {
-        if (!allocation.freed) live.push_back(allocation);
-    }
+    for (const auto& [mapping, allocation] : allocations())
+        live.push_back(allocation);
     return live;
 }
 
@@ -666,9 +675,8 @@ void set_readers(const void* begin, std::uint64_t readers) {
 
 void for_each_live_allocation(const std::function<void(const Allocation&)>& function) {
     const std::scoped_lock lock(mutex);
-    for (const auto& [mapping, allocation] : allocations()) {
-        if (!allocation.freed) function(allocation);
-    }
+    for (const auto& [mapping, allocation] : allocations())
+        function(allocation);
 }
 
 }  // namespace cuda_on_cpu

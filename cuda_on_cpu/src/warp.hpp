@@ -79,6 +79,10 @@ struct Warp {
     // yet.
     LaneMask owes_block_wait = 0;
     LaneMask owes_cluster_wait = 0;
+    // One lane that has ended although the other one waits for it in a collective, which has to
+    // report that; 0: none.
+    LaneMask ended_early = 0;
+    LaneMask reports_end = 0;
 
     unsigned group_count = 0;
     std::array<Group, kWarpLanes> groups;
@@ -91,7 +95,7 @@ struct Warp {
     // Starts a new block, in which the warp has `count` lanes.
     void begin_block(unsigned count) {
         unstarted = live = lanes = count == kWarpLanes ? ~LaneMask{0} : bit(count) - 1;
-        ready = owes_block_wait = owes_cluster_wait = 0;
+        ready = owes_block_wait = owes_cluster_wait = ended_early = reports_end = 0;
         waiting.fill(0);
         group_count = 0;
     }

@@ -23,6 +23,11 @@ inline std::string at_line(int line, const char* file = __builtin_FILE()) {
     return std::filesystem::path(file).filename().string() + ":" + std::to_string(line);
 }
 
+// A lesson's helper, in a header.
+__device__ inline int of_lane_16_further(int value) {
+    return __shfl_down_sync(0xffffffffu, value, 16);
+}
+
 static __global__ void set_all(int* out, int value) {
     out[threadIdx.x] = value;
 }

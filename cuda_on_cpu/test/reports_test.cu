@@ -538,6 +538,21 @@ TEST(Misuse, AShuffleThatReadsALaneThatHasEndedIsReported) {
         "kernel read_absent_lane: .*reports_test.cu:[0-9]+: __shfl_down_sync in lane [0-9]+ reads lane "
         "[23][0-9] of its warp, which has ended \\(it has returned\\)");
 }
+__global__ void read_absent_lane_in_helper(int* out) {
+    if (threadIdx.x >= 20) return;
+    out[threadIdx.x] = of_lane_16_further(1);
+}
+void tell_absent_lane_in_helper() {
+    setenv("CUDA_ON_CPU_SHUFFLES", "tell", 1);
+    DeviceVector<int> out(32);
+    read_absent_lane_in_helper<<<1, 32>>>(out.data());
+    std::exit(cudaDeviceSynchronize() == cudaSuccess ? 0 : 1);
+}
+TEST(Misuse, AShuffleInAHeaderIsReportedWithTheLineThatCallsIt) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_EXIT(tell_absent_lane_in_helper(), testing::ExitedWithCode(0),
+                "reports.cuh:[0-9]+, called in .*reports_test.cu:[0-9]+: __shfl_down_sync in lane");
+}
 TEST(Misuse, AShuffleThatReadsALaneOutsideItsMaskIsReported) {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
     EXPECT_EXIT(tell_absent_lane(0x000fffffu), testing::ExitedWithCode(0),

@@ -10,6 +10,7 @@
 
 #include "common/bench/machine.hpp"
 #include "common/check/check.hpp"
+#include "range.hpp"
 #include "tensor.hpp"
 
 namespace course_python {
@@ -49,7 +50,9 @@ class RegisteredMemory {
 
 class Call {
   public:
-    explicit Call(std::uintptr_t stream) : stream_(reinterpret_cast<cudaStream_t>(stream)) {}
+    // `function`: the name that a profiler shows.
+    Call(const char* function, std::uintptr_t stream)
+        : range_(function), stream_(reinterpret_cast<cudaStream_t>(stream)) {}
 
     const Tensor& input(const char* name, nanobind::handle object) {
         return tensors_.emplace_back(name, object, Access::kRead);
@@ -81,6 +84,7 @@ class Call {
   private:
     void check() const;
 
+    Range range_;
     cudaStream_t stream_;
     std::deque<Tensor> tensors_;  // stays where it is when more are added
 };

@@ -84,7 +84,7 @@ course::DeviceSpan<T> zero_points(day30::Method method, const Tensor* tensor, st
 
 void find_parameters(const std::string& scheme, const std::string& per, handle x, handle scale,
                      handle zero_point, std::uintptr_t stream) {
-    Call call(stream);
+    Call call("find_parameters", stream);
     const Tensor& from = call.input("x", x);
     const Tensor& to_scale = call.output("scale", scale);
     const Tensor* to_zero = zero_point.is_none() ? nullptr : &call.output("zero_point", zero_point);
@@ -102,7 +102,7 @@ void find_parameters(const std::string& scheme, const std::string& per, handle x
 
 void quantize(const std::string& scheme, const std::string& per, handle x, handle values, handle scale,
               handle zero_point, std::uintptr_t stream) {
-    Call call(stream);
+    Call call("quantize", stream);
     const Tensor& from = call.input("x", x);
     const Tensor& to = call.output("out.values", values);
     const Tensor& to_scale = call.output("out.scale", scale);
@@ -128,7 +128,7 @@ void quantize(const std::string& scheme, const std::string& per, handle x, handl
 
 void quantize_with(const std::string& scheme, const std::string& per, handle x, handle scale,
                    handle zero_point, handle values, std::uintptr_t stream) {
-    Call call(stream);
+    Call call("quantize_with", stream);
     const Tensor& from = call.input("x", x);
     const Tensor& with_scale = call.input("scale", scale);
     const Tensor* with_zero = zero_point.is_none() ? nullptr : &call.input("zero_point", zero_point);
@@ -148,7 +148,7 @@ void quantize_with(const std::string& scheme, const std::string& per, handle x, 
 
 void dequantize(const std::string& scheme, const std::string& per, handle values, handle scale,
                 handle zero_point, handle out, std::uintptr_t stream) {
-    Call call(stream);
+    Call call("dequantize", stream);
     const Tensor& from = call.input("q.values", values);
     const Tensor& with_scale = call.input("q.scale", scale);
     const Tensor* with_zero = zero_point.is_none() ? nullptr : &call.input("q.zero_point", zero_point);
@@ -177,7 +177,7 @@ std::pair<std::size_t, std::size_t> block_columns(const std::string& code, std::
 
 void quantize_blocks(const std::string& code, std::size_t block, handle x, handle codes, handle scales,
                      std::uintptr_t stream) {
-    Call call(stream);
+    Call call("quantize_blocks", stream);
     const Tensor& from = call.input("x", x);
     const Tensor& to_codes = call.output("out.codes", codes);
     const Tensor& to_scales = call.output("out.scales", scales);
@@ -194,7 +194,7 @@ void quantize_blocks(const std::string& code, std::size_t block, handle x, handl
 
 void dequantize_blocks(const std::string& code, std::size_t block, handle codes, handle scales, handle out,
                        std::uintptr_t stream) {
-    Call call(stream);
+    Call call("dequantize_blocks", stream);
     const Tensor& from_codes = call.input("q.codes", codes);
     const Tensor& from_scales = call.input("q.scales", scales);
     const Tensor& to = call.output("out", out);
@@ -220,7 +220,7 @@ void require_sum_that_fits(const char* what, std::size_t terms) {
 }
 
 void int8_matmul(handle a, handle w, handle out, std::uintptr_t stream) {
-    Call call(stream);
+    Call call("int8_matmul", stream);
     const Tensor& left = call.input("a", a);
     const Tensor& right = call.input("w", w);
     const Tensor& to = call.output("out", out);
@@ -249,7 +249,7 @@ void llm_int8(handle x, handle w, handle w8, handle w_scale, handle out, handle 
               std::uintptr_t stream) {
     if (!(threshold >= 0))
         throw std::invalid_argument(fmt::format("threshold is {}; expected 0 or more", threshold));
-    Call call(stream);
+    Call call("llm_int8", stream);
     const Tensor& activations = call.input("x", x);
     const Tensor& weights = call.input("weight", w);
     const Tensor& weights8 = call.input("weight8", w8);
@@ -285,6 +285,7 @@ NB_MODULE(_extension, module) {
     using namespace nb::literals;
     using namespace course_python;
     module.attr("kernels_run_on") = course::is_cpu_stand_in() ? "cpu" : "gpu";
+    module.attr("has_nvtx") = has_nvtx();
     module.attr("threshold") = day32::kThreshold;
 
     module.def("group_count", &group_count, "rows"_a, "cols"_a, "per"_a);

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "build.hpp"
 #include "commands.hpp"
 #include "common/bench/machine.hpp"
+#include "common/bench/record_file.hpp"
 #include "days.hpp"
 #include "errors.hpp"
 #include "measure_counters.hpp"
@@ -12,6 +14,7 @@
 #include "measurements.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
+#include "text_file.hpp"
 
 namespace course::tool {
 
@@ -52,23 +55,33 @@ int bench_day(const Checkout& checkout, const BenchOptions& options) {
     const std::string suffix = options.sweep ? "_sweep" : options.counters ? ".counters" : "";
     const std::filesystem::path file =
         std::filesystem::path(this_machine().slug) / (day.directory + suffix + ".jsonl");
-    const std::filesystem::path measured = checkout.build / "measurements" / file;
+    const std::filesystem::path measured =
+        checkout.build / "measurements" / (options.cpu_times ? "cpu_times" : "") / file;
     std::filesystem::create_directories(measured.parent_path());
-    const Command command = options.counters
-                                ? count_day(checkout, day, "", measured)
-                                : Command{checkout.program(day.directory), "--" + list, "--json", measured};
+    Command command = options.counters
+                          ? count_day(checkout, day, "", measured)
+                          : Command{checkout.program(day.directory), "--" + list, "--json", measured};
+    if (options.cpu_times) command.emplace_back("--cpu-times");
     fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
     if (const int exit_code = run(command); exit_code != kSuccess) return exit_code;
     if (options.sweep) print_sweep(measured);
     if (!options.record) {
         fmt::print("\nRecords: {}. To keep them in docs/measurements: ./course bench {}{} --record\n",
-                   measured.string(), options.day, suffix.empty() ? "" : " --" + list);
+                   measured.string(), options.day,
+                   options.cpu_times ? " --cpu-times"
+                   : suffix.empty()  ? ""
+                                     : " --" + list);
         return kSuccess;
     }
 
     const std::filesystem::path recorded = checkout.measurements() / file;
     std::filesystem::create_directories(recorded.parent_path());
-    std::filesystem::copy_file(measured, recorded, std::filesystem::copy_options::overwrite_existing);
+    if (options.cpu_times) {
+        const std::string before = std::filesystem::exists(recorded) ? read_text_file(recorded) : "";
+        replace_file(recorded, with_records_of_host(before, from_json_lines(read_text_file(measured))));
+    } else {
+        std::filesystem::copy_file(measured, recorded, std::filesystem::copy_options::overwrite_existing);
+    }
     fmt::print("\nRecorded: {}. The tables: ./course tables\n", recorded.string());
     return kSuccess;
 }

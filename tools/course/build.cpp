@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "days.hpp"
 #include "errors.hpp"
 #include "file_lock.hpp"
 #include "sandbox.hpp"
@@ -131,7 +132,47 @@ std::string find_gcc() {
         "apt-get install g++");
 }
 
+bool has_variant(const Calendar& calendar, const std::string& variant) {
+    return std::ranges::find(calendar.variants, variant) != calendar.variants.end();
+}
+
+// `preset`: the build that is another variant as a whole.
+VariantBuild find_variant(const Checkout& checkout, const std::string& variant, const std::string& preset) {
+    const Checkout alone = preset_checkout(checkout, preset);
+    if (checkout.build == alone.build) return {alone, ""};
+    for (const Checkout& build : {checkout, preset_checkout(checkout, "cpu")}) {
+        if (std::filesystem::exists(build.calendar()) &&
+            has_variant(load_calendar(build.calendar()), variant))
+            return {build, "_" + variant};
+    }
+    return {alone, ""};
+}
+
+VariantBuild configure_variant(const Checkout& checkout, const std::string& variant,
+                               const std::string& preset) {
+    if (load_calendar(checkout.calendar()).backend == "gpu") build_of_preset(checkout, "cpu");
+    VariantBuild build = find_variant(checkout, variant, preset);
+    if (build.suffix.empty()) build_of_preset(checkout, preset);
+    return build;
+}
+
 }  // namespace
+
+VariantBuild inspected_build(const Checkout& checkout) {
+    return find_variant(checkout, "inspected", "inspect");
+}
+
+VariantBuild debugged_build(const Checkout& checkout) {
+    return find_variant(checkout, "debugged", "cpu-debug");
+}
+
+VariantBuild configure_inspected_build(const Checkout& checkout) {
+    return configure_variant(checkout, "inspected", "inspect");
+}
+
+VariantBuild configure_debugged_build(const Checkout& checkout) {
+    return configure_variant(checkout, "debugged", "cpu-debug");
+}
 
 void configure(const Checkout& checkout, const std::string& preset,
                const std::vector<std::string>& settings) {

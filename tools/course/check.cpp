@@ -35,7 +35,7 @@ bool inspects(const Checkout& checkout, const WorkbookEntry& entry, const CheckC
     if (entry.exercise->version.empty() || entry.exercise->needs_inspection) return false;
     return command.inspect || !command.html.empty() ||
            std::filesystem::exists(
-               preset_checkout(checkout, "inspect").program(entry.chapter->directory + "_exercise_program"));
+               inspected_build(checkout).program(entry.chapter->directory + "_exercise_program"));
 }
 
 // A right answer is also inspected if the exercise is about memory traffic.
@@ -80,12 +80,12 @@ Assessment assess(const Learner& learner, const WorkbookEntry& entry, const Chec
     if (inspects_if_right(checkout, entry, command)) {
         if (!inspects(checkout, entry, command)) {
             fmt::print(stderr, "{}\n",
-                       styled("course: this exercise is about how it uses memory: what counts that is built "
-                              "once, which takes a minute or more",
+                       styled("course: this exercise is about how it uses memory: its kernels are compiled "
+                              "once more, so that accesses can be counted",
                               kQuiet, stderr));
         }
-        const Checkout inspecting = build_of_preset(checkout, "inspect");
-        set_cache_path(inspecting, "COURSE_MY", learner.book.my_directory());
+        const VariantBuild inspecting = configure_inspected_build(checkout);
+        set_cache_path(inspecting.checkout, "COURSE_MY", learner.book.my_directory());
         const InspectionScore score = score_by_inspection(
             entry, inspecting, find_day(learner.book.calendar(), entry.chapter->directory).small_size);
         show_inspection(score, learner.book, entry, checkout, command, in_sentences);
@@ -166,10 +166,7 @@ void print_how_to_see_the_line(const Checkout& checkout, const WorkbookEntry& en
     if (entry.exercise->version.empty() || entry.exercise->needs_inspection ||
         inspects(checkout, entry, command))
         return;
-    fmt::print(
-        "  A race, or an index out of range? ./course check {} --inspect names its line; the first time it "
-        "builds for a minute or more.\n",
-        entry.id);
+    fmt::print("  A race, or an index out of range? ./course check {} --inspect names its line.\n", entry.id);
 }
 
 // A test of a later exercise may call a kernel of an earlier one. If that kernel is still blank,

@@ -195,10 +195,16 @@ void add_bench(CommandLine& line) {
     auto* sweep = command->add_flag(
         "--sweep", options->sweep,
         "A long list of shapes instead, where the day has one (21, 35, 41, 42, 45, gemm_ladder)");
+    auto* counters = command
+                         ->add_flag("--counters", options->counters,
+                                    "What limits each version, instead of times: hardware counters, by "
+                                    "Nsight Compute")
+                         ->excludes(sweep);
     command
-        ->add_flag("--counters", options->counters,
-                   "What limits each version, instead of times: hardware counters, by Nsight Compute")
-        ->excludes(sweep);
+        ->add_flag("--cpu-times", options->cpu_times,
+                   "Only plain loops and what else runs on the host's CPU; --record adds them to the records")
+        ->excludes(sweep)
+        ->excludes(counters);
     command->add_flag("--record", options->record, "Keeps the figures in docs/measurements/<machine>/");
     command->callback([&line, options] {
         line.action = [&line, options](const Checkout& checkout) {
@@ -230,7 +236,7 @@ CLI::App* add_profile(CommandLine& line) {
         ->type_name("NAME");
     command->add_option("--html", options->html, "Writes the same as a page to this file")->type_name("FILE");
     command->add_flag("--inspect", options->inspect,
-                      "Builds the day's inspection if it is not there yet, which takes minutes");
+                      "Builds the day's inspection if it is not there yet, which may take a minute");
     command->add_option("ARGUMENTS", options->extra, kForwarded);
     command->callback([&line, options] {
         options->files = line.files_from(options->day);

@@ -46,8 +46,8 @@ struct InspectOptions {
     std::string json;                // file for the figures, with the sentences about them; empty: none
     std::vector<std::string> extra;  // handed to the program as they are
 };
-// Uses its own build, build/inspect, independently of the current build. Returns kFailed if there
-// are findings.
+// Uses the inspected programs of the build for the CPU, whatever the current build is. Returns
+// kFailed if there are findings.
 int inspect_day(const Checkout& checkout, const InspectOptions& options);
 
 // Inspects the user's own program, from its first kernel to its end. The options `html`, `json`
@@ -74,6 +74,8 @@ struct BenchOptions {
     // Instead of timing: hardware counters of each version on the problems that the day's README
     // shows, by Nsight Compute (scripts/counters.py).
     bool counters = false;
+    // Only what runs on the host's CPU. --record then replaces the records of the host alone.
+    bool cpu_times = false;
     bool record = false;  // write the records to docs/measurements/ after the program has succeeded
 };
 int bench_day(const Checkout& checkout, const BenchOptions& options);
@@ -116,7 +118,7 @@ struct DebugOptions {
     std::string size;                // empty: a small one
     std::vector<std::string> extra;  // handed to the program as they are
 };
-// Starts gdb in the learner's kernel, in a separate build, build/cpu-debug.
+// Starts gdb in the learner's kernel, which is compiled for it without optimisation.
 int debug_exercise(const Checkout& checkout, const DebugOptions& options);
 // Starts gdb in the first kernel of the user's own program. The option `extra` applies, as in
 // run_own_program.

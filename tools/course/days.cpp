@@ -49,7 +49,11 @@ Calendar load_calendar(const std::filesystem::path& file) {
     if (!stream) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
     try {
         const auto json = nlohmann::json::parse(stream);
-        Calendar calendar{json.at("backend"), json.at("build_type"), {}, json.value("late_stores", false)};
+        Calendar calendar{json.at("backend"),
+                          json.at("build_type"),
+                          {},
+                          json.value("late_stores", false),
+                          json.value("variants", std::vector<std::string>())};
         for (const auto& day : json.at("days")) {
             const auto& number = day.at("number");
             calendar.days.push_back(

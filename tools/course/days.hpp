@@ -39,10 +39,11 @@ struct Day {
 };
 
 struct Calendar {
-    std::string backend;       // "cpu" or "gpu"
-    std::string build_type;    // "Release"...
-    std::vector<Day> days;     // in the order in which they are read
-    bool late_stores = false;  // can exercises in this build run with CUDA_ON_CPU_STORES=late?
+    std::string backend;                  // "cpu" or "gpu"
+    std::string build_type;               // "Release"...
+    std::vector<Day> days;                // in the order in which they are read
+    bool late_stores = false;             // can exercises in this build run with CUDA_ON_CPU_STORES=late?
+    std::vector<std::string> variants{};  // of the days' programs: "debugged", "inspected"
 };
 
 // Throws std::runtime_error if the file cannot be read or is malformed.

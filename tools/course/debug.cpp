@@ -84,7 +84,7 @@ Command gdb_command(const std::vector<std::string>& places, const Command& progr
 }
 
 // The program that runs the exercise's functions, with a size that is small enough for a debugger.
-Command program_of(const Checkout& build, const Day& day, const Exercise& exercise,
+Command program_of(const VariantBuild& build, const Day& day, const Exercise& exercise,
                    const DebugOptions& given) {
     RunOptions options;
     options.size = given.size;
@@ -95,7 +95,7 @@ Command program_of(const Checkout& build, const Day& day, const Exercise& exerci
     });
     if (program != day.programs.end()) {
         require_no_versions(day, options);
-        return whole_program_command(build, day, *program, "_exercise", options.extra);
+        return whole_program_command(build.checkout, day, *program, build.target("_exercise"), options.extra);
     }
     if (options.size.empty()) options.size = day.small_size;
     if (options.version.empty()) options.version = exercise.version;
@@ -120,11 +120,11 @@ int debug_exercise(const Checkout& checkout, const DebugOptions& options) {
     const WorkbookEntry entry = learner.choose(options.name);
     require_my_file(learner.book, {entry});
 
-    const Checkout build = build_of_preset(checkout, "cpu-debug");
-    const Calendar calendar = load_calendar(build.calendar());
+    const VariantBuild build = configure_debugged_build(checkout);
+    const Calendar calendar = load_calendar(build.checkout.calendar());
     const Command program =
         program_of(build, find_day(calendar, entry.chapter->directory), *entry.exercise, options);
-    build_my_program(learner.book, entry, build, std::filesystem::path(program.front()).filename());
+    build_my_program(learner.book, entry, build.checkout, std::filesystem::path(program.front()).filename());
 
     const std::filesystem::path file = learner.book.mine(entry);
     const std::string text = read_text_file(file);

@@ -151,9 +151,11 @@ class Parser {
             exercise.needs_inspection = true;
         } else if (key == "traffic") {
             for (const std::string& memory : values) {
-                if (memory != "global" && memory != "shared" && memory != "atomics" && memory != "accesses")
-                    fail(fmt::format("traffic is '{}'; expected any of global, shared, atomics and accesses",
-                                     memory));
+                if (memory != "global" && memory != "shared" && memory != "atomics" && memory != "accesses" &&
+                    memory != "loads")
+                    fail(fmt::format(
+                        "traffic is '{}'; expected any of global, shared, atomics, accesses and loads",
+                        memory));
             }
             exercise.traffic = values;
         } else if (key == "streams") {

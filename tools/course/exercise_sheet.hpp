@@ -16,8 +16,8 @@
 //     - needs: inspection                                     for tests that count accesses; optional
 //     - traffic: `global`, `shared`, `atomics`                  the memory to which the version must not have more traffic
 //                                                             than the lesson's, atomics: operations in global memory,
-//                                                             accesses: those to global memory that are not atomic;
-//                                                             optional
+//                                                             accesses: those to global memory that are not atomic,
+//                                                             loads: those of global and of shared memory; optional
 //     - streams: late, random                                 is checked with work in streams as late as it may, and in a random
 //                                                             order, too; optional
 //     - minutes: 10                                           for a learner who has solved those before
@@ -58,7 +58,7 @@ struct Exercise {
     std::string tests{};
     std::string version{};
     bool needs_inspection = false;
-    std::vector<std::string> traffic{};  // any of "global", "shared", "atomics" and "accesses"
+    std::vector<std::string> traffic{};  // any of "global", "shared", "atomics", "accesses" and "loads"
     std::vector<std::string> streams{};  // any of "late" and "random"
     int minutes = 0;
     std::string task{};

@@ -47,9 +47,9 @@ class FiguresFile {
     std::filesystem::path path_;
 };
 
-Command command_for(const Checkout& checkout, const std::string& day, const InspectOptions& options,
+Command command_for(const std::filesystem::path& program, const InspectOptions& options,
                     const std::filesystem::path& figures) {
-    Command command = {checkout.program(day), "--inspect", figures};
+    Command command = {program, "--inspect", figures};
     if (!options.size.empty()) command.insert(command.end(), {"--size", options.size});
     if (!options.version.empty()) command.insert(command.end(), {"--only", options.version});
     command.insert(command.end(), options.extra.begin(), options.extra.end());
@@ -138,15 +138,16 @@ PageHead head_of(const Day& day) {
 
 Inspected inspect_versions(const Checkout& checkout, const Day& lesson, const InspectOptions& options) {
     const std::string& day = lesson.directory;
-    const Checkout inspecting = build_of_preset(checkout, "inspect");
+    const VariantBuild inspecting = configure_inspected_build(checkout);
+    const std::filesystem::path program = inspecting.program_of_day(day);
     announce_first_build(
-        inspecting, day,
-        fmt::format("the first inspection of {} builds it anew, to watch every access", day));
-    build_target(inspecting, lesson.program_target());
+        inspecting.checkout, program.filename(),
+        fmt::format("the first inspection of {} compiles its kernels anew, to watch every access", day));
+    build_target(inspecting.checkout, inspecting.target(lesson.program_target()));
 
-    const FiguresFile figures(inspecting, day);
+    const FiguresFile figures(inspecting.checkout, day);
     fmt::print(stderr, "{}\n", styled("course: inspecting " + day, kQuiet, stderr));
-    const Captured outcome = capture(command_for(inspecting, day, options, figures.path()));
+    const Captured outcome = capture(command_for(program, options, figures.path()));
     if (outcome.exit_code != kSuccess) fmt::print(stderr, "{}", outcome.output);
     if (outcome.exit_code == kUsage || outcome.exit_code > 128) return {outcome.exit_code, {}};
     if (!std::filesystem::exists(figures.path()))

@@ -21,7 +21,7 @@ struct Inspected {
     std::optional<InspectionFile> file;  // empty if the program refused its arguments, or died
 };
 
-// Builds the day in build/inspect, and inspects its versions.
+// Builds the day's program so that it can be watched, and inspects its versions.
 Inspected inspect_versions(const Checkout& checkout, const Day& lesson, const InspectOptions& options);
 
 // The same for the user's own program, from its first kernel to its end. `arguments`: the files

@@ -411,7 +411,10 @@ std::string summary_table(const std::vector<MeasuredRecord>& records, const std:
 std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
                          std::string_view link) {
     const std::vector<MeasuredRecord> ours = ours_warm(records, problem);
-    const std::string peer_name = only_name(records_about(records, problem), "peer");
+    std::vector<MeasuredRecord> on_device = records_about(records, problem);
+    std::erase_if(on_device,
+                  [&](const MeasuredRecord& record) { return record.device != ours.front().device; });
+    const std::string peer_name = only_name(on_device, "peer");
     const MeasuredRecord* const peer = find_record(records, problem, peer_name, "warm");
     if (peer == nullptr) throw std::runtime_error(fmt::format("'{}' has no warm record", peer_name));
     std::vector<MeasuredRecord> steps;

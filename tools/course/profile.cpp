@@ -190,12 +190,12 @@ void add_inspection(Profile& profile, const InspectionFile& file,
 
 void add_inspections(const Checkout& checkout, const Day& day, const ProfileOptions& options,
                      std::vector<Profile>& profiles) {
-    const Checkout inspecting = preset_checkout(checkout, "inspect");
-    if (!options.inspect && !fs::exists(inspecting.program(day.directory))) {
+    const VariantBuild inspecting = inspected_build(checkout);
+    if (!options.inspect && !fs::exists(inspecting.program_of_day(day.directory))) {
         for (Profile& profile : profiles)
             profile.not_inspected = fmt::format(
                 "What this machine can count stands beside it after ./course profile {} --inspect, whose "
-                "first build takes minutes.",
+                "first build may take a minute.",
                 options.day);
         return;
     }

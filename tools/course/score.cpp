@@ -14,7 +14,6 @@
 #include <string>
 #include <utility>
 
-#include "build.hpp"
 #include "errors.hpp"
 #include "inspect_view.hpp"
 #include "sandbox.hpp"
@@ -83,8 +82,9 @@ const AccessLine* worst(const Traffic& mine, Traffic lesson) {
 }
 
 // Loads that wait for another block are atomic, and as many as it happens: an exercise in which
-// blocks wait compares the other accesses.
-enum class Counted { kAll, kNotAtomic };
+// blocks wait compares the other accesses. Where stores are many, a load too many is not seen among
+// all accesses.
+enum class Counted { kAll, kNotAtomic, kLoads };
 
 Traffic traffic(const InspectedVersion& version, Space space, Counted counted = Counted::kAll) {
     Traffic sum;
@@ -97,6 +97,9 @@ Traffic traffic(const InspectedVersion& version, Space space, Counted counted = 
         for (const AccessLine& line : kernel.lines) {
             if (line.space != space) continue;
             if (counted == Counted::kNotAtomic && line.operation == Operation::kAtomic) continue;
+            if (counted == Counted::kLoads &&
+                (line.operation == Operation::kStore || line.operation == Operation::kAtomic))
+                continue;
             sum.transactions += of_all_blocks(line.transactions);
             sum.ideal += of_all_blocks(line.ideal);
             sum.requests += of_all_blocks(line.requests);
@@ -169,15 +172,16 @@ std::string text_of_worst(const AccessLine& line) {
     return fmt::format("{}: {} requests of {} each", place_of(line.source), line.requests, counted);
 }
 
-std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space) {
+std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space, const char* for_what = "") {
     const bool is_global = space == Space::kGlobal;
     // Narrow loads of adjacent elements touch as many sectors as wide ones, with more instructions.
     const bool many_requests = is_global && static_cast<double>(mine.requests) >
                                                 kManyRequests * static_cast<double>(lesson.requests);
     std::string text;
     if (much_more(mine, lesson)) {
-        text = fmt::format("  In {} memory it needs {} {}, the lesson's version {}.\n", name(space),
-                           mine.transactions, is_global ? "sectors" : "wavefronts", lesson.transactions);
+        text = fmt::format("  In {} memory it needs {} {}{}, the lesson's version {}.\n", name(space),
+                           mine.transactions, is_global ? "sectors" : "wavefronts", for_what,
+                           lesson.transactions);
     } else if (many_requests) {
         text = fmt::format("  To {} memory it makes {} requests, the lesson's version {}.\n", name(space),
                            mine.requests, lesson.requests);
@@ -274,17 +278,16 @@ struct ProgramRun {
 
 // Runs `programs` of `build` for the entry's version concurrently; returns what each wrote, and ""
 // for one with a size on which it does not run that version.
-std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Checkout& build,
+std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const VariantBuild& build,
                                           const std::vector<ProgramRun>& programs, const char* option) {
     std::vector<std::unique_ptr<ResultFile>> files;
     std::vector<Job> jobs;
     for (const auto& [program, size] : programs) {
-        // The lesson's program has the name of its day, but the target of that name builds the
-        // day's tests, too.
-        build_target(build, program.ends_with("_program") ? program : program + "_program");
-        files.push_back(std::make_unique<ResultFile>(build, program + size));
-        Command command = {build.program(program), option, files.back()->path(), "--only",
-                           entry.exercise->version};
+        const bool is_lesson = !program.ends_with("_program");
+        build_target(build.checkout, build.target(is_lesson ? program + "_program" : program));
+        files.push_back(std::make_unique<ResultFile>(build.checkout, program + size));
+        Command command = {is_lesson ? build.program_of_day(program) : build.program(program), option,
+                           files.back()->path(), "--only", entry.exercise->version};
         if (!size.empty()) command.insert(command.end(), {"--size", size});
         // Inspected programs report the learner's lines, not lines of headers.
         jobs.push_back({running(command, files.back()->path()), {"CUDA_ON_CPU_LINES=kernel"}});
@@ -326,7 +329,7 @@ InspectionFile inspection_of(const std::string& text, const WorkbookEntry& entry
 std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout& build,
                                      const std::string& program) {
     const ResultFile copy(build, program + "_copy");
-    replace_file(copy.path(), run_programs_for(entry, build, {{program}}, "--json").front());
+    replace_file(copy.path(), run_programs_for(entry, {build, ""}, {{program}}, "--json").front());
     return load_records(copy.path());
 }
 
@@ -350,9 +353,9 @@ class KernelsOfSheet {
     }
 
   private:
-    // "day16::scan_tiles<int, 4>" -> "scan_tiles"
+    // "day16::scan_tiles [with T = int]", "day16::scan_tiles<int>" -> "scan_tiles"
     static bool writes(const Exercise& exercise, const KernelInspection& kernel) {
-        std::string name = kernel.name.substr(0, kernel.name.find('<'));
+        std::string name = kernel.name.substr(0, kernel.name.find_first_of(" <"));
         if (const auto colons = name.rfind("::"); colons != std::string::npos) name.erase(0, colons + 2);
         return std::ranges::find(exercise.kernels, name) != exercise.kernels.end();
     }
@@ -424,6 +427,11 @@ std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVe
         if (std::ranges::find(memory, name(space)) != memory.end())
             text += objection_to(traffic(mine, space), traffic(lesson, space), space);
     }
+    if (std::ranges::find(memory, "loads") != memory.end()) {
+        for (const Space space : {Space::kGlobal, Space::kShared})
+            text += objection_to(traffic(mine, space, Counted::kLoads),
+                                 traffic(lesson, space, Counted::kLoads), space, " for its loads");
+    }
     if (std::ranges::find(memory, "accesses") != memory.end())
         text += objection_to(traffic(mine, Space::kGlobal, Counted::kNotAtomic),
                              traffic(lesson, Space::kGlobal, Counted::kNotAtomic), Space::kGlobal);
@@ -480,7 +488,7 @@ void add_findings(InspectedVersion& version, const InspectionFile& file) {
 
 }  // namespace
 
-InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting,
+InspectionScore score_by_inspection(const WorkbookEntry& entry, const VariantBuild& inspecting,
                                     const std::string& small_size) {
     const std::string day = entry.chapter->directory;
     const std::string& version = entry.exercise->version;

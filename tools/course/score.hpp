@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "build.hpp"
 #include "checkout.hpp"
 #include "common/bench/inspection.hpp"
 #include "exercise_sheet.hpp"
@@ -66,7 +67,7 @@ struct InspectionScore {
     InspectionFile mine;      // only the entry's version
     InspectionFile lesson;    // likewise
 };
-InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting,
+InspectionScore score_by_inspection(const WorkbookEntry& entry, const VariantBuild& inspecting,
                                     const std::string& small_size);
 
 // Both in one file: for each problem "your tiled_static" and then "the lesson's tiled_static".

@@ -278,6 +278,13 @@ std::string page_section(const std::string& machine, const std::string& day, con
     return text;
 }
 
+bool has_plain_loops(const std::string& name, const TableSources& sources) {
+    const auto records = records_of(name, sources);
+    return records && std::ranges::any_of(*records, [](const MeasuredRecord& record) {
+               return record.version.starts_with("plain_loop_");
+           });
+}
+
 std::string measured_page(const std::string& day, const std::vector<std::string>& names,
                           const TableSources& sources) {
     const auto known = std::ranges::find(sources.days, day, &Day::directory);
@@ -308,6 +315,11 @@ std::string measured_page(const std::string& day, const std::vector<std::string>
                             })
             ? fmt::format("./course bench {} --sweep --record\n", day)
             : "");
+    if (std::ranges::any_of(
+            names, [&](const std::string& machine) { return has_plain_loops(machine + "/" + day, sources); }))
+        page +=
+            "- *plain_loop*: the same work in a plain C++ loop on the host's CPU, on one thread and, by "
+            "OpenMP, on all ([how](../../common/README.md#plain-loops-on-the-cpu)). No ratio counts it.\n";
     for (const std::string& machine : names) {
         const std::string section = page_section(machine, day, sources);
         if (!section.empty()) page += "\n" + section;

@@ -89,8 +89,9 @@ int test_days(const Checkout& checkout, const TestOptions& options) {
         if (options.half == TestHalf::kRest) command.insert(command.end(), {"--label-regex", "^thorough$"});
     }
     const std::vector<std::string> parts = parts_of(command);
-    // One more than the number of cores, because some tests mostly wait for a time limit.
-    command.insert(command.end(), {"--parallel", fmt::format("{}", std::thread::hardware_concurrency() + 1)});
+    // Two more than the number of cores: a test computes for 0.6 of its time, and else waits for a
+    // time limit, a thread or a process.
+    command.insert(command.end(), {"--parallel", fmt::format("{}", std::thread::hardware_concurrency() + 2)});
     if (isatty(STDOUT_FILENO) == 1) command.emplace_back("--progress");
 
     // Tests run concurrently, one per core. So the reference of a test needs at most two threads,

@@ -180,6 +180,12 @@ TEST_F(CommandLine, BenchChoosesTheListAndItsFile) {
     EXPECT_EQ(arguments(), "--bench|--json|" + file + ".jsonl|");
     EXPECT_EQ(course({"bench", "day01", "--sweep"}), kSuccess);
     EXPECT_EQ(arguments(), "--sweep|--json|" + file + "_sweep.jsonl|");
+    EXPECT_EQ(course({"bench", "day01", "--cpu-times"}), kSuccess);
+    const std::string own = std::string("cpu_times/") + this_machine().slug;
+    EXPECT_EQ(arguments(),
+              "--bench|--json|" +
+                  (directory_.path() / "build/measurements" / own / "day01_vector_add").string() +
+                  ".jsonl|--cpu-times|");
 }
 
 constexpr const char* kRecords =

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ./course debug for real: does gdb stop in the learner's kernel? In a day of versions, a whole
-# program and a bug hunt. The command is that of BUILD; what it debugs, it builds in
-# CHECKOUT/build/cpu-debug. usage: debug_day_test.sh CHECKOUT BUILD; exit code 77: skipped
+# program and a bug hunt. The command is that of BUILD, and what it debugs, it builds
+# there, or in CHECKOUT/build/cpu. usage: debug_day_test.sh CHECKOUT BUILD; exit code 77: skipped
 set -euo pipefail
 
 export COURSE_ROOT=$1 COURSE_BUILD_DIR=$2

@@ -227,6 +227,19 @@ class Learner : public testing::Test {
         write_figures("day01_add", kernel);
         write_figures("day01_add_exercise_program", kernel);
     }
+    // Another form of `programs` in the plain build: each is this script.
+    void add_variant(const std::string& variant, const std::vector<std::string>& programs,
+                     const std::string& script) const {
+        std::string project = read_text(directory_.path() / "CMakeLists.txt");
+        for (const std::string& program : programs) {
+            project += "add_custom_target(" + program + "_" + variant + ")\n";
+            write_program("build/bin/" + program + "_" + variant, script);
+        }
+        directory_.write("CMakeLists.txt", project);
+        std::string days = read_text(directory_.path() / "build/days.json");
+        directory_.write("build/days.json",
+                         days.replace(days.find("\"days\""), 0, "\"variants\": [\"" + variant + "\"], "));
+    }
     // What `program` of that build has seen.
     void write_figures(const std::string& program, const KernelInspection& kernel) const {
         const InspectionFile figures = {
@@ -861,6 +874,25 @@ TEST_F(Learner, ARightResultWithTooMuchTrafficIsNotSolvedWhereTheExerciseIsAbout
     EXPECT_EQ(record("day01/first"), (ExerciseRecord{true, 1, 0, 3}));
 }
 
+TEST_F(Learner, ABuildWithInspectedProgramsNeedsNoOther) {
+    KernelInspection kernel;
+    AccessLine& line = kernel.lines.emplace_back();
+    line.space = Space::kGlobal;
+    line.source = {"a.cu", 7};
+    line.requests = 10;
+    line.transactions = line.ideal = 40;
+    make_first_a_version("- traffic: `global`\n");
+    add_variant("inspected", {"day01_add_program", "day01_add_exercise_program"},
+                "#!/bin/sh\ncp \"$COURSE_ROOT/$(basename \"$0\").json\" \"$2\"\n");
+    write_figures("day01_add_program_inspected", kernel);
+    line.transactions = 320;
+    write_figures("day01_add_exercise_program_inspected", kernel);
+    write_mine("int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("a.cu:7: each request of a warp touches 32 sectors; expected 4"));
+    EXPECT_FALSE(std::filesystem::exists(directory_.path() / "build/inspect"));
+}
+
 TEST_F(Learner, AWrongResultIsNotInspectedUnasked) {
     make_inspection({}, "- traffic: `global`\n");
     std::filesystem::remove(directory_.path() / "build/inspect/bin/day01_add_exercise_program");
@@ -982,6 +1014,14 @@ TEST_F(LearnerWithDebugger, StopsInTheFirstStatementOnASmallSize) {
     EXPECT_NE(called.find(break_at(7) + "-ex|run|--args|" + program + "|--size|7|--only|w|"),
               std::string::npos)
         << called;
+}
+
+TEST_F(LearnerWithDebugger, ABuildWithProgramsForItNeedsNoOther) {
+    make_first_a_version();
+    write_mine("int one() { return 1; }");
+    add_variant("debugged", {"day01_add_exercise_program"}, "#!/bin/sh\n");
+    EXPECT_EQ(course({"debug", "day01"}), kSuccess) << said();
+    EXPECT_NE(runs().find("/build/bin/day01_add_exercise_program_debugged|"), std::string::npos) << said();
 }
 
 TEST_F(LearnerWithDebugger, NamesWhatIsMissing) {

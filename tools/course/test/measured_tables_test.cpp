@@ -184,12 +184,15 @@ TEST(LadderTable, HasNoStepOnTensorCores) {
 }
 
 TEST(LadderTable, OfMoreStepsThanFitThoseThatGainedTheMostStay) {
-    std::vector<MeasuredRecord> records = {record("00_cublas", 1, "peer")};
+    std::vector<MeasuredRecord> records = {record("plain_loop_1_thread", 0.1, "peer"),
+                                           record("00_cublas", 1, "peer")};
+    records.front().device = "host CPU";
     for (int step = 1; step <= 9; ++step)
         records.push_back(record(fmt::format("0{}_step", step), 10 - step));
     records.insert(records.begin() + 5, record("10_slower", 8));
     const std::string table = ladder_table(records, "p", kLink);
     EXPECT_FALSE(contains(table, "10_slower")) << table;
+    EXPECT_FALSE(contains(table, "plain_loop")) << table;
     for (int step = 0; step <= 9; ++step)
         EXPECT_TRUE(contains(table, fmt::format("| 0{}_", step))) << table;
 }
@@ -334,6 +337,10 @@ TEST(BestResult, IsBesideThePeer) {
     const MeasuredRecord peer = record("00_cublas", 1, "peer");
     EXPECT_EQ(best_result({record("a", 4), record("b", 2), peer}, "p", ""), "0.50× cublas");
     EXPECT_EQ(best_result({record("a", 4), record("b", 2), peer}, "p", "a"), "0.25× cublas");
+    MeasuredRecord loop = record("plain_loop_16_threads", 0.1, "peer");
+    loop.device = "host CPU";
+    EXPECT_EQ(best_result({loop, record("b", 2), peer}, "p", ""), "0.50× cublas") << "the CPU is no library";
+    EXPECT_EQ(best_result({loop, record("b", 2)}, "p", ""), "");
     MeasuredRecord alone = record("a", 1);
     alone.percent_of_limit = 92.6;
     EXPECT_EQ(best_result({alone}, "p", ""), "") << "a limit is no library";

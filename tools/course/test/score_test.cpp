@@ -129,6 +129,22 @@ TEST(Score, LoadsThatWaitAreNoneOfTheAccessesThatAreCompared) {
                     .starts_with("  In global memory it needs 200 sectors, the lesson's version 100.\n"));
 }
 
+TEST(Score, ALoadTooManyIsSeenBesideManyStoresWhereLoadsAreCompared) {
+    const auto merge = [](std::uint64_t loaded) {
+        AccessLine load = line(Space::kGlobal, loaded, loaded, 7);
+        load.operation = Operation::kLoad;
+        AccessLine store = line(Space::kGlobal, 800, 800, 8);
+        store.operation = Operation::kStore;
+        return version({load, store});
+    };
+    EXPECT_EQ(objection_to_traffic(merge(200), merge(100), {"global"}), "");
+    EXPECT_TRUE(
+        objection_to_traffic(merge(200), merge(100), {"loads"})
+            .starts_with("  In global memory it needs 200 sectors for its loads, the lesson's version "
+                         "100.\n    my/a.cu:7"));
+    EXPECT_EQ(objection_to_traffic(merge(100), merge(100), {"loads"}), "");
+}
+
 TEST(Score, ManyAtomicsInThePlaceOfOneAreAnObjection) {
     const auto atomics = [](std::uint64_t requests, std::uint64_t lanes) {
         AccessLine access = line(Space::kGlobal, requests, requests, 7);
@@ -269,7 +285,8 @@ class OwnPart : public ::testing::Test {
 };
 
 TEST_F(OwnPart, ProblemsOfOtherExercisesAreNotJudged) {
-    lesson_.results = {ran("a", {"day::forward<float>", "fill"}), ran("b", {"day::backward<3, 4>"})};
+    lesson_.results = {ran("a", {"day::forward<float>", "fill"}),
+                       ran("b", {"day::backward [with int N = 3]"})};
     mine_.results = {ran("a", {"day::forward<float>", "fill"}),
                      ran("b", {"day::backward<3, 4>"}, "0 written")};
     keep("forward");
@@ -278,11 +295,11 @@ TEST_F(OwnPart, ProblemsOfOtherExercisesAreNotJudged) {
 }
 
 TEST_F(OwnPart, KernelsOfOtherExercisesInTheSameProblemAreNotCounted) {
-    lesson_.results = {ran("a", {"forward", "backward"}), ran("c", {"forward"})};
+    lesson_.results = {ran("a", {"day::forward [with T = day::Tile<3>]", "backward"}), ran("c", {"forward"})};
     mine_.results = {ran("a", {"forward", "mine", "backward"}, "wrong"), ran("c", {"forward"}, "wrong")};
     keep("forward");
     EXPECT_EQ(left(mine_), (Lines{"a: forward mine", "c: forward!"}));
-    EXPECT_EQ(left(lesson_), (Lines{"a: forward", "c: forward"}));
+    EXPECT_EQ(left(lesson_), (Lines{"a: day::forward [with T = day::Tile<3>]", "c: forward"}));
 }
 
 TEST_F(OwnPart, AnAnswerThatDoesNotLaunchItsKernelIsJudgedAllTheSame) {

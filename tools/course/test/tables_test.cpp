@@ -272,6 +272,14 @@ TEST_F(Tables, APageHasEveryProblemOfEveryMachineAndTheSweep) {
     EXPECT_TRUE(has(pages.at("g.md"), "| **lowest** |  |  | 0.100 |")) << pages.at("g.md");
 }
 
+TEST_F(Tables, APageExplainsPlainLoopsWhereThereAreSome) {
+    const std::string loop = "*plain_loop*: the same work in a plain C++ loop on the host's CPU";
+    EXPECT_FALSE(has(measured_pages(sources()).at("day01_vector_add.md"), loop));
+    write_records("a100/day01_vector_add",
+                  line("add 2^28", "plain", "ours", 3) + line("add 2^28", "plain_loop_1_thread", "peer", 9));
+    EXPECT_TRUE(has(measured_pages(sources()).at("day01_vector_add.md"), loop));
+}
+
 TEST_F(Tables, MarkdownIsFoundWhereAPersonWroteIt) {
     for (const char* file : {"README.md", "docs/book.md", "docs/measured/day01.md", "my/notes.md",
                              "build/cpu/a.md", ".git/a.md", "day01/fused/README.md", "day01/a.txt"})

@@ -1,6 +1,6 @@
 // The sum is not rescaled when the maximum grows.
 // exercise: day20/online
-// expect: softmax of \d+, normal: \d+ of \d+ values differ
+// expect: each of them is 0.\d+ times what is expected: is a factor wrong, or the sum by which they are divided
 __global__ void part_maxima_and_sums(const float* x, MaxSum* parts, std::size_t n) {
     const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
     MaxSum part = nothing();

@@ -1,6 +1,6 @@
 // Lanes without a row return before the shuffles of their warp.
 // exercise: day35/csr_vector
-// expect: this thread has ended, but lanes 0x\w+ of its warp wait for it in __shfl_xor_sync with mask 0xffffffff
+// expect: called in [^ ]*day35_spmv/spmv.cuh:\d+: this thread has ended, but lanes 0x\w+ of its warp wait for it in __shfl_xor_sync with mask 0xffffffff
 template <int kLanes, class O>
 __global__ void csr_vector_kernel(CsrView<O> a, const float* x, float* y) {
     const Offset row = global_thread() / kLanes;

@@ -1,0 +1,13 @@
+// What a programmer would write first for the CPU: a peer of the day's program, on so many threads.
+#pragma once
+
+#include <span>
+
+#include "scan.hpp"
+
+namespace day16 {
+
+template <class T>
+void scan_plainly(std::span<const T> in, std::span<T> out, int threads);
+
+}  // namespace day16

@@ -1,0 +1,12 @@
+// What a programmer would write first for the CPU: a peer of the day's program, on so many threads.
+#pragma once
+
+#include <span>
+
+#include "softmax_rows.hpp"
+
+namespace day21 {
+
+void softmax_plainly(const Problem& problem, std::span<const float> in, std::span<float> out, int threads);
+
+}  // namespace day21

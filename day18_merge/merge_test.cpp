@@ -416,7 +416,8 @@ TEST_P(VersionTest, IndicesOf64Bits) {
     }
 }
 
-// Keys that have a second address, each at the start of a page. Writes to one address are read at the other.
+// Keys that have a second address, each at the start of a page. Writes to one address are read at
+// the other.
 class KeysWithTwoAddresses {
   public:
     explicit KeysWithTwoAddresses(std::size_t size) : bytes_(size * sizeof(Key)), file_(std::tmpfile()) {

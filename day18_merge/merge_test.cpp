@@ -3,10 +3,15 @@
 #include "merge.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <map>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -15,6 +20,7 @@
 #include <vector>
 
 #include "beyond/bulk_merge.hpp"
+#include "common/bench/machine.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/parallel.hpp"
 #include "common/check/verify.hpp"
@@ -408,6 +414,67 @@ TEST_P(VersionTest, IndicesOf64Bits) {
         if (!has_values()) continue;
         EXPECT_EQ(out_values[i + b.size()], a_values[i]) << course::large_element(i, m);
     }
+}
+
+// Keys that have a second address, each at the start of a page. Writes to one address are read at
+// the other.
+class KeysWithTwoAddresses {
+  public:
+    explicit KeysWithTwoAddresses(std::size_t size) : bytes_(size * sizeof(Key)), file_(std::tmpfile()) {
+        if (file_ == nullptr || ftruncate(fileno(file_), static_cast<off_t>(bytes_)) != 0)
+            throw std::runtime_error("no file for keys with two addresses");
+        for (Key*& keys : at_) {
+            void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file_), 0);
+            if (memory == MAP_FAILED) throw std::bad_alloc();
+            keys = static_cast<Key*>(memory);
+            CUDA_CHECK(cudaHostRegister(keys, bytes_, cudaHostRegisterDefault));
+        }
+    }
+    ~KeysWithTwoAddresses() {
+        for (Key* const keys : at_) {
+            static_cast<void>(cudaHostUnregister(keys));
+            munmap(keys, bytes_);
+        }
+        static_cast<void>(std::fclose(file_));
+    }
+    KeysWithTwoAddresses(const KeysWithTwoAddresses&) = delete;
+    KeysWithTwoAddresses& operator=(const KeysWithTwoAddresses&) = delete;
+
+    std::span<Key> at(int address) const { return {at_[address], bytes_ / sizeof(Key)}; }
+    DeviceSpan<Key> on_device(int address) const {
+        return DeviceSpan<Key>::from_device_pointer(at_[address], bytes_ / sizeof(Key));
+    }
+
+  private:
+    std::size_t bytes_;
+    std::FILE* file_;
+    std::array<Key*, 2> at_{};
+};
+
+// The first tile takes all of a to its buffer, and its result is written over a. What it has not
+// used is only in the buffer then.
+TEST(CircularBuffer, LoadsNoKeyASecondTime) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU may keep either copy in a cache";
+    constexpr std::size_t kTile = 1024;
+    const std::vector<Key> a = make_keys(kTile, Pattern::kRandom, false);
+    const std::vector<Key> b = make_keys(4 * kTile, Pattern::kRandom, true);
+    std::vector<Key> expected(a.size() + b.size());
+    day18::merge_on_cpu({a, {}}, {b, {}}, {expected, {}});
+    const KeysWithTwoAddresses keys(expected.size());
+    std::ranges::copy(a, keys.at(0).begin());
+    const DeviceBuffer<Key> b_device{std::span<const Key>(b)};
+    Workspace workspace(expected.size());
+    const auto& version = course::find_version(day18::versions(), "circular_buffer").launcher;
+    version.launch({keys.on_device(0).subspan(0, kTile), {}}, {b_device.span(), {}}, {keys.on_device(1), {}},
+                   workspace, nullptr);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const auto out = keys.at(1);
+    const course::VerifyResult result =
+        course::verify_exact(std::vector<Key>(out.begin(), out.end()), expected);
+    EXPECT_TRUE(result.ok())
+        << result.message()
+        << "out is written over a, of which the first tile has loaded all keys. Is one loaded again that "
+           "the buffer still has?";
 }
 
 // 34 GB, with values 69: two halves of equal keys. All of a comes first, in the order it has.

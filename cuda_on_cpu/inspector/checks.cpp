@@ -312,6 +312,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     cluster_phase_ = ~0U;
     barriers_ = ended_after_a_barrier_ = 0;
     atomics_.clear();
+    loaded_.clear();
     // Discard leftovers of a block that failed.
     in_turn_.fill({});
     reads_.note_all([](const Run&, Address) {});
@@ -596,11 +597,19 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
                               [&](SharedBlockClocks& here) { here = others_.release(thread, here); });
 }
 
-void BlockChecks::after_atomic(AccessKind kind, const volatile void* address) {
+void BlockChecks::after_atomic(AccessKind kind, const volatile void* address, int memory_order) {
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr || kind == AccessKind::atomic_store) return;
     if (!orders_blocks(byte)) return;
-    global_shadow().at_atomic(byte, generation_, [&](SharedBlockClocks& here) { others_.acquire(here); });
+    // What an unwatched block does is not checked; it passes on all that it may have acquired.
+    const bool waits_for_fence =
+        watched_ && kind == AccessKind::atomic_load && memory_order == __ATOMIC_RELAXED;
+    global_shadow().at_atomic(byte, generation_, [&](SharedBlockClocks& here) {
+        if (!waits_for_fence)
+            others_.acquire(here);
+        else if (here != nullptr)
+            loaded_[{running_thread(), byte}] = here;
+    });
 }
 
 // Can an atomic access there order blocks?
@@ -618,6 +627,11 @@ void BlockChecks::fence(bool for_other_blocks) {
     if (for_other_blocks) {
         if (!launch_->any_fence) launch_->any_fence = true;
         others_.fence(thread, order_.epoch(thread), order_.phase_start());
+        std::erase_if(loaded_, [&](const auto& load) {
+            if (load.first.first != thread) return false;
+            others_.acquire(load.second);
+            return true;
+        });
     }
     order_.fence(thread);
 }
@@ -655,6 +669,8 @@ void BlockChecks::on(const event::BarrierReleased&) {
         order_.all_arrived();
         return;
     }
+    for (const auto& [place, clocks] : std::exchange(loaded_, {}))
+        others_.acquire(clocks);
     others_.barrier(order_.latest());
     order_.barrier();
     atomics_.clear();
@@ -918,7 +934,7 @@ void BlockChecks::settle_last_access() {
         settle_second_writes(
             [](const SecondWrite& write) { return reinterpret_cast<const void*>(write.where); });
     if (const Address byte = std::exchange(volatile_load_, 0); byte != 0)
-        after_atomic(AccessKind::atomic_load, reinterpret_cast<const void*>(byte));
+        after_atomic(AccessKind::atomic_load, reinterpret_cast<const void*>(byte), __ATOMIC_ACQUIRE);
 }
 
 void BlockChecks::note_second_writes() {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -133,7 +134,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // number.
     void before_atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
                        Place place);
-    void after_atomic(AccessKind kind, const volatile void* address);
+    void after_atomic(AccessKind kind, const volatile void* address, int memory_order);
     // In global memory, where they are used for flags, volatile accesses count as atomic. In shared
     // memory they count as plain accesses.
     void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
@@ -306,6 +307,9 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     std::size_t next_in_turn_ = 0;
     // The clocks that the block's atomic accesses have released, by address.
     std::unordered_map<Address, SharedClock> atomics_;
+    // The clocks of other blocks at the addresses that a thread has read with relaxed loads. They
+    // are acquired at its next fence or, erring towards "ordered", at the block's next barrier.
+    std::map<std::pair<unsigned, Address>, SharedBlockClocks> loaded_;
     bool split_barrier_ = false;
     Site barrier_site_{"", 0};
     // The number of the block's cluster in the grid.

@@ -49,7 +49,7 @@ template <class Perform>
     if (auto* recorder = recording; recorder != nullptr)
         recorder->access(Operation::kAtomic, address, bytes, place);
     const auto result = perform();
-    if (auto* checks = checking; checks != nullptr) checks->after_atomic(kind, address);
+    if (auto* checks = checking; checks != nullptr) checks->after_atomic(kind, address, order);
     return result;
 }
 

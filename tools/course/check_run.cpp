@@ -36,6 +36,9 @@ struct Schedule {
 constexpr Schedule kFirstToLast = {"ascending", "prompt", "issue", "", ""};
 constexpr Schedule kLastToFirst = {"descending", "prompt", "issue", "in both orders of threads",
                                    " when the last thread of a block runs first"};
+constexpr const char* kOrderMatters =
+    "the result depends on the order of threads. Is a barrier or an atomic missing, or do two threads write "
+    "the same element?";
 constexpr Schedule kLateStores = {"ascending", "late", "issue", "with late stores",
                                   " when each thread reads early and writes late, as it may: a barrier or an "
                                   "atomic is missing, or comes too early"};
@@ -130,6 +133,8 @@ CheckResult result_of(const Captured& run, const std::string& slow_place,
     if (ended_early)
         text += text_of_end(output, run, {options.limit, slow_place, options.failures_shown}, root);
     const bool was_refused = !output.failed.empty() && !output.failed.front().report.empty();
+    if (std::string_view(schedule.order) == kLastToFirst.order && !ended_early && !was_refused)
+        text += fmt::format("\n  When the first thread runs first, the tests pass: {}\n", kOrderMatters);
     return {.verdict = Verdict::kFailed,
             .text = std::move(text),
             .timed_out = run.timed_out,
@@ -156,9 +161,9 @@ std::string effect_of_order(const CheckResult& first_to_last, const CheckResult&
             without_addresses_and_times(first_to_last.first_failure))
         return "";
     return fmt::format(
-        "\n  When the last thread of a block runs first, {}: the result depends on the order of threads. Is "
-        "a barrier or an atomic missing, or do two threads write the same element?\n",
-        last_to_first.verdict == Verdict::kPassed ? "the tests pass" : "the test fails with other values");
+        "\n  When the last thread of a block runs first, {}: {}\n",
+        last_to_first.verdict == Verdict::kPassed ? "the tests pass" : "the test fails with other values",
+        kOrderMatters);
 }
 
 // Shows a notice on a terminal during its lifetime.

@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include <cuda/atomic>
 #include <cuda/barrier>
 #include <functional>
 #include <string>
@@ -678,6 +679,35 @@ __global__ void add_floats(float* sum) {
 TEST(Order, AtomicsOfAllKindsGoTogether) {
     Buffer<float> sum(1);
     EXPECT_FINDS("", [&] { add_floats<<<4, kThreads>>>(sum.get()); });
+}
+
+template <bool kFence, bool kBarrier>
+__global__ void second_block_loads_a_relaxed_flag(int* data, int* flag, int* out) {
+    const cuda::atomic_ref<int, cuda::thread_scope_device> set(*flag);
+    if (blockIdx.x == 0) {
+        *data = 7;
+        __threadfence();
+        set.store(1, cuda::memory_order_relaxed);
+        return;
+    }
+    while (set.load(cuda::memory_order_relaxed) == 0) {
+    }
+    if (kFence) __threadfence();
+    if (kBarrier) __syncthreads();
+    *out = *data;
+}
+
+// A relaxed load orders nothing: what the thread reads after it may be older than the flag.
+TEST(Order, ARelaxedLoadNeedsAFenceBehindIt) {
+    Buffer<int> memory(3);
+    const auto run = [&](auto kernel) {
+        ASSERT_EQ(cudaMemset(memory.get(), 0, 3 * sizeof(int)), cudaSuccess);
+        kernel<<<2, 1>>>(memory.get(), memory.get() + 1, memory.get() + 2);
+    };
+    EXPECT_FINDS("", [&] { run(second_block_loads_a_relaxed_flag<true, false>); });
+    EXPECT_FINDS("race_between_blocks", [&] { run(second_block_loads_a_relaxed_flag<false, false>); });
+    // It errs towards "ordered".
+    EXPECT_FINDS("", [&] { run(second_block_loads_a_relaxed_flag<false, true>); });
 }
 
 // Each block writes after the previous one has set the flag: a block also releases the clocks that

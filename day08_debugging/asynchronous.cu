@@ -23,7 +23,7 @@ void show(const char* what, cudaError_t status) {
 
 int main() {
     float* data = nullptr;
-    show("cudaMalloc", cudaMalloc(&data, 4096));
+    show("cudaMalloc at the beginning", cudaMalloc(&data, 4096));
     float host[1024] = {};
 
     write_late<<<1, 1>>>(nullptr);
@@ -33,7 +33,8 @@ int main() {
     show("cudaMemcpy", cudaMemcpy(data, host, sizeof host, cudaMemcpyHostToDevice));
     show("cudaDeviceSynchronize", cudaDeviceSynchronize());
 
-    // The error is sticky: reading it does not clear it, and no further work is possible.
+    // cudaGetLastError clears what is stored. But the error is sticky: no further work is possible.
     show("cudaGetLastError", cudaGetLastError());
     show("cudaGetLastError: again", cudaGetLastError());
+    show("cudaMalloc", cudaMalloc(&data, 4096));
 }

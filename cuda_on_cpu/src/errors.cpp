@@ -20,6 +20,13 @@ namespace {
 constinit thread_local cudaError_t last_error = cudaSuccess;
 std::array<std::atomic<cudaError_t>, kMostDevices> lost{};  // each device has its own context
 std::atomic<bool> a_kernel_has_failed{false};
+// A lost context counts as the last error of each host thread until it has asked.
+std::atomic<unsigned> losses{0};
+constinit thread_local unsigned losses_told = 0;
+
+bool loss_is_untold() {
+    return lost_context() != cudaSuccess && losses_told != losses.load(std::memory_order_relaxed);
+}
 
 struct ErrorText {
     cudaError_t error;
@@ -265,7 +272,7 @@ cudaError_t lost_context() {
 
 void lose_context(cudaError_t error) {
     cudaError_t none = cudaSuccess;
-    lost[static_cast<std::size_t>(current_device())].compare_exchange_strong(none, error);
+    if (lost[static_cast<std::size_t>(current_device())].compare_exchange_strong(none, error)) ++losses;
     a_kernel_has_failed = true;
 }
 
@@ -285,15 +292,15 @@ int __lsan_is_turned_off() {
 
 cudaError_t cudaGetLastError() {
     if (cuda_on_cpu::in_kernel()) return cuda_on_cpu::last_error_by_kernel(true);
-    const cudaError_t lost = cuda_on_cpu::lost_context();
-    const cudaError_t error = std::exchange(cuda_on_cpu::last_error, cudaSuccess);
-    return lost != cudaSuccess ? lost : error;
+    const cudaError_t error = cudaPeekAtLastError();
+    cuda_on_cpu::last_error = cudaSuccess;
+    cuda_on_cpu::losses_told = cuda_on_cpu::losses;
+    return error;
 }
 
 cudaError_t cudaPeekAtLastError() {
     if (cuda_on_cpu::in_kernel()) return cuda_on_cpu::last_error_by_kernel(false);
-    const cudaError_t lost = cuda_on_cpu::lost_context();
-    return lost != cudaSuccess ? lost : cuda_on_cpu::last_error;
+    return cuda_on_cpu::loss_is_untold() ? cuda_on_cpu::lost_context() : cuda_on_cpu::last_error;
 }
 
 const char* cudaGetErrorName(cudaError_t error) {

@@ -653,9 +653,12 @@ TEST(Sticky, NothingWorksUntilTheReset) {
     const Allocation<int> out(32);
     testing::internal::CaptureStderr();
     trap_one<<<1, 1>>>(0);
-    EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure);
-    EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure) << "not cleared by asking";
     EXPECT_EQ(cudaPeekAtLastError(), cudaErrorLaunchFailure);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "cleared, but not the context, as an H200 does";
+    set_all<<<1, 32>>>(out.data(), 3);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure) << "of a launch that was refused";
+    std::thread([] { EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure); }).join();
     set_all<<<1, 32>>>(out.data(), 3);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
     int* more = nullptr;

@@ -1,6 +1,7 @@
 // Day 7's host code: argument checks and the list of versions. Each mystery has two files of its
-// own: the slow kernel in slow_kernels/, and the repaired one. This table has the solutions. Its
-// last column is predicted, not measured yet.
+// own: the slow kernel in slow_kernels/, and the repaired one. This table has the solutions. The
+// times are measured (docs/measured/day07_profiling.md); the classes in the last column are still
+// predicted.
 //
 //   version            what it does                             what limits it
 //   mystery1           an array of structures                   memory: unused parts of sectors

@@ -323,9 +323,10 @@ int run_profile(const Program& program, const Options& options) {
     bool found = false;
     for (const Dims& size : sizes_to_run(program, options)) {
         for (const auto& make : program.make_cases) {
-            const Case problem = make_case(make, size);
+            Case problem = make_case(make, size);
             problems.push_back(problem.problem);
             if (std::erase(missing, problem.problem) == 0) continue;
+            if (problem.profiled_instead) problem = problem.profiled_instead();
             for (const Contestant& contestant : chosen(problem, options, known)) {
                 if (contestant.role != Role::kOurs || contestant.on_host) continue;
                 profile_contestant(problem, contestant);

@@ -66,6 +66,8 @@ struct Case {
     std::function<void(std::span<Record>)> derive_figures{};
     // Remarks about the results, printed below their table.
     std::function<std::string(std::span<const Record>)> comment{};
+    // A smaller case, which a profiler sees in place of this one. Null: it sees this one.
+    std::function<Case()> profiled_instead{};
 };
 
 // A problem of a sweep is measured a few times.

@@ -79,6 +79,10 @@ class ProgramTest : public course::DeviceTest {
                                result.contestants.back().drives_device = drives_device_;
                                result.derive_figures = derive_figures_;
                                if (without_verify_) result.verify = nullptr;
+                               if (profiled_instead_ != 0)
+                                   result.profiled_instead = [&] {
+                                       return make_case({profiled_instead_}, fill);
+                                   };
                                for (Contestant& peer : plain_loops_)
                                    result.contestants.push_back(peer);
                                result.comment = [](std::span<const course::Record> records) {
@@ -125,6 +129,7 @@ class ProgramTest : public course::DeviceTest {
     std::function<void(std::span<course::Record>)> derive_figures_{};
     bool drives_device_ = false;
     bool without_verify_ = false;
+    std::size_t profiled_instead_ = 0;  // a size
     std::vector<Contestant> plain_loops_;
     std::string out_;
     std::string err_;
@@ -521,6 +526,13 @@ TEST_F(ProgramTest, ProfileLaunchesEachVersionOfAProblemTwice) {
     EXPECT_EQ(launches, 2);
     EXPECT_EQ(run({"--profile", "fill 1000"}, counted, "too odd"), 0) << err_;
     EXPECT_NE(out_.find("fill 1000 / tried: cannot run: too odd"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, ProfileTakesTheCaseMadeForIt) {
+    profiled_instead_ = 16;
+    EXPECT_EQ(run({"--bench", "--profile", "fill 2000", "--only", "tried"}), 0) << out_ << err_;
+    EXPECT_NE(out_.find("profiled: fill 16 / tried\n"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("profiled: fill 2000"), std::string::npos) << out_;
 }
 
 TEST_F(ProgramTest, ProfileRefusesWhatItDoesNotKnow) {

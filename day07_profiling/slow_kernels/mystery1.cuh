@@ -1,6 +1,6 @@
 // Verdict: ?, line ?
 // Mystery 1: "We move 33 million particles. Each step reads two numbers of a particle and writes
-// one, 12 bytes. At the GPU's bandwidth a step should take a fifth of the time that it does."
+// one, 12 bytes. At the GPU's bandwidth a step should take a seventh of the time that it does."
 //
 //   out[i] = the position of particle i after 16 steps; `in` has n positions, then n velocities
 //

@@ -1,7 +1,7 @@
 // Verdict: ?, line ?
 // Mystery 2: "The running sums of rows of 32 numbers. A row is loaded and stored once, by adjacent
-// threads, and the sums are made in shared memory, which is fast. A copy of the same matrix takes a
-// quarter of the time."
+// threads, and the sums are made in shared memory, which is fast. A copy of the same matrix takes
+// about a fifth of the time."
 //
 //   out[32 r + c] = in[32 r] + ... + in[32 r + c]; there are n rows
 //

@@ -5,7 +5,7 @@
 // of the one before, so a warp's load of x touches 32 sectors instead of 4. Sectors are all that
 // memory moves: 32 bytes arrive, and 8 of them, x and v, are used.
 // Repair: a structure of arrays. The x of adjacent particles are adjacent.
-// Predicted limit: the bandwidth of DRAM, 12 bytes per particle and step.
+// Limited by the bandwidth of DRAM, 12 bytes per particle and step.
 #pragma once
 
 #include <cuda_runtime.h>

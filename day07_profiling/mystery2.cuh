@@ -4,7 +4,7 @@
 // Cause: bank conflicts. A row of the tile has 32 words, so the 32 rows that a warp's threads add
 // up begin in the same bank, and each access takes 32 wavefronts.
 // Repair: a row of 33 words. Adjacent rows begin in adjacent banks.
-// Predicted limit: the bandwidth of DRAM.
+// Limited by the bandwidth of DRAM.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -5,7 +5,7 @@
 // it has to store each sum before it may load the next reading. The store waits for the addition,
 // the addition for the load: a thread waits for each load before it issues the next one.
 // Repair: the sum is in a register. Then the compiler issues 16 loads before the first addition.
-// Predicted limit: the bandwidth of DRAM, as far as 8 warps per SM can ask for it.
+// Limited by the bandwidth of DRAM, as far as 8 warps per SM can ask for it.
 #pragma once
 
 #include <cuda_runtime.h>

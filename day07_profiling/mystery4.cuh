@@ -5,7 +5,7 @@
 // matrix and its square have 128 elements. What does not fit is kept in local memory, which is the
 // thread's own part of device memory, and goes through L1 and L2.
 // Repair: blocks of 256 threads. The compiler may use 255 registers, and needs no local memory.
-// Predicted limit: the bandwidth of DRAM.
+// Limited by the bandwidth of DRAM.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -4,7 +4,7 @@
 // Cause: the tail. 133 blocks of equal length are one more than an H200 has SMs. One SM gets two,
 // and takes twice as long as all others, which are idle in the second half.
 // Repair: many short blocks, of 256 elements each. What is left at the end is short, too.
-// Predicted limit: arithmetic, 24 sines for each element.
+// Limited by issue slots: 24 sines for each element.
 #pragma once
 
 #include <cuda_runtime.h>

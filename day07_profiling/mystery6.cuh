@@ -5,8 +5,9 @@
 // half of all threads issue one.
 // Repair: a block counts first. __syncthreads_count is a barrier which also tells every thread for
 // how many of the block's threads the condition holds. One thread then adds that number.
-// Predicted limit: atomics, one for every 256 elements, unless a thread takes several elements. On
-// an H200, both kernels take about 1.8 ns per atomic.
+// On an H200, both kernels take about 1.8 ns per atomic, of which this one has one for every 256
+// elements, unless a thread takes several. By its counters, warps wait at the barrier for the loads
+// of others.
 #pragma once
 
 #include <cuda_runtime.h>

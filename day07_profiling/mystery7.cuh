@@ -4,7 +4,7 @@
 // Cause: launches. Each takes a few microseconds before and after the kernel, which has 1 KB to
 // read, on one SM of 132.
 // Repair: one launch, with a block for each row.
-// Predicted limit: that launch. Such a small problem ends before all of the GPU is busy.
+// Limited by that launch. Such a small problem ends before all of the GPU is busy.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -5,7 +5,7 @@
 // copy is done, because the host's memory is not pinned. So the host waits for the kernel before,
 // and the GPU then waits for the next launch.
 // Repair: the number stays on the GPU. Each thread loads it, from L2 or L1.
-// Predicted limit: sixteen launches of a few microseconds each.
+// Limited by sixteen launches of a few microseconds each.
 #pragma once
 
 #include <cuda_runtime.h>

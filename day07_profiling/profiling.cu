@@ -1,7 +1,6 @@
 // Day 7's host code: argument checks and the list of versions. Each mystery has two files of its
 // own: the slow kernel in slow_kernels/, and the repaired one. This table has the solutions. The
-// times are measured (docs/measured/day07_profiling.md); the classes in the last column are still
-// predicted.
+// last column is what an H200 counted (docs/measured/day07_profiling.md).
 //
 //   version            what it does                             what limits it
 //   mystery1           an array of structures                   memory: unused parts of sectors
@@ -10,12 +9,12 @@
 //   mystery2_repaired  rows of 33 words                         memory
 //   mystery3           stores each sum before the next load     latency: one load in flight
 //   mystery3_repaired  16 loads before the first addition       memory
-//   mystery4           blocks of 1,024 threads                  memory: spilled registers
+//   mystery4           blocks of 1,024 threads                  L2: registers that are spilled
 //   mystery4_repaired  blocks of 256 threads                    memory
 //   mystery5           133 blocks on 132 SMs                    latency: half of the SMs wait
 //   mystery5_repaired  a block for each 256 elements            issue slots
-//   mystery6           an atomic for each positive number       atomics
-//   mystery6_repaired  an atomic for each block                 atomics
+//   mystery6           an atomic for each positive number       latency: one address, 1.8 ns an atomic
+//   mystery6_repaired  an atomic for each block                 barriers, for the slowest load
 //   mystery7           a launch for each row                    launches
 //   mystery7_repaired  one launch                               launch: there is little to do
 //   mystery8           copies a number to the host each step    launches, with gaps between them

@@ -182,7 +182,6 @@ function(course_library_variant library variant)
   course_cuda_target(${name})
 endfunction()
 
-
 # When all targets are known: days that come later may link the same library.
 function(course_make_variants)
   get_property(directories GLOBAL PROPERTY COURSE_DIRECTORIES_WITH_PROGRAM)

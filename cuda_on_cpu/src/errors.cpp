@@ -294,7 +294,7 @@ cudaError_t cudaGetLastError() {
     if (cuda_on_cpu::in_kernel()) return cuda_on_cpu::last_error_by_kernel(true);
     const cudaError_t error = cudaPeekAtLastError();
     cuda_on_cpu::last_error = cudaSuccess;
-    cuda_on_cpu::losses_told = cuda_on_cpu::losses;
+    if (cuda_on_cpu::lost_context() != cudaSuccess) cuda_on_cpu::losses_told = cuda_on_cpu::losses;
     return error;
 }
 

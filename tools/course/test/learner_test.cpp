@@ -1315,6 +1315,22 @@ TEST_F(Verdicts, TheEvidenceIsShownThatWasAskedFor) {
     EXPECT_FALSE(std::filesystem::exists(page) && !read_text(page).empty()) << "it would show the solution";
 }
 
+TEST_F(Verdicts, StoredCountersAreTheFirstEvidence) {
+    std::string sheet = read_text(directory_.path() / "day01_add/exercises.md");
+    write_sheet(sheet.insert(sheet.find("- minutes: 1\n"), "- version: `first_repaired`\n"));
+    const auto store_counters_of = [&](const std::string& version) {
+        directory_.write("docs/measurements/h200/day01_add.counters.jsonl",
+                         "{\"device\": \"NVIDIA H200\"}\n{\"version\": \"" + version + "\"}\n");
+        EXPECT_EQ(course({"check", "first"}), kFailed);
+    };
+    store_counters_of("first");
+    EXPECT_TRUE(
+        says("The evidence: ./course profile day01 --only first, ./course check day01/first --inspect\n"))
+        << said();
+    store_counters_of("first_repaired");
+    EXPECT_TRUE(says("The evidence: ./course check day01/first --inspect\n")) << said();
+}
+
 TEST_F(Verdicts, OtherFilesToRepairAreNotBlamed) {
     directory_.write("mine/day01_add/more.cu", "// Verdict: wrong name, line 2\n");
     EXPECT_EQ(course({"check", "second"}), kFailed);

@@ -152,10 +152,11 @@ class Parser {
         } else if (key == "traffic") {
             for (const std::string& memory : values) {
                 if (memory != "global" && memory != "shared" && memory != "atomics" && memory != "accesses" &&
-                    memory != "loads")
-                    fail(fmt::format(
-                        "traffic is '{}'; expected any of global, shared, atomics, accesses and loads",
-                        memory));
+                    memory != "loads" && memory != "different")
+                    fail(
+                        fmt::format("traffic is '{}'; expected any of global, shared, atomics, accesses, "
+                                    "loads and different",
+                                    memory));
             }
             exercise.traffic = values;
         } else if (key == "streams") {

@@ -218,7 +218,8 @@ CauseJudgement judge_cause(const Learner& learner, const WorkbookEntry& entry) {
                        read_text_file(learner.book.mine(entry)));
 }
 
-// Are there counters of the file that the exercise starts from? It is a version of the exercise's name.
+// Are there counters of the file that the exercise starts from? It is a version of the exercise's
+// name.
 bool has_counters(const Checkout& checkout, const WorkbookEntry& entry) {
     namespace fs = std::filesystem;
     if (!fs::is_directory(checkout.measurements())) return false;

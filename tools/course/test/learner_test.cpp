@@ -100,6 +100,7 @@ if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA
 fi
 got=nan
 if grep -q got_order "$file"; then got=$CUDA_ON_CPU_ORDER; fi
+if grep -q got_time "$file"; then got=$(date +%s%N); fi
 if grep -q got_address "$file"; then got="0x$$ after $$.5 ms"; fi
 if grep -q got_stopped "$file"; then got="cuda_on_cpu: kernel k: stopped, $CUDA_ON_CPU_ORDER"; fi
 event failure A.B/x ',"file":"a_test.cpp","line":7,"message":"[2]: expected 1, got '"$got"'"'
@@ -633,6 +634,13 @@ TEST_F(Learner, ValuesThatDependOnTheOrderOfThreadsAreAHintAtARace) {
         EXPECT_TRUE(says("[2]: expected 1, got "));
         EXPECT_EQ(said().find(hint), std::string::npos) << said();
     }
+}
+
+TEST_F(Learner, ValuesThatDifferFromRunToRunAreNoHintAtTheOrderOfThreads) {
+    write_mine("got_time");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("the result depends on what other blocks have done so far")) << said();
+    EXPECT_FALSE(says("the result depends on the order of threads")) << said();
 }
 
 TEST_F(Learner, AllSchedulesRunAtOnce) {

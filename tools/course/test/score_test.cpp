@@ -179,6 +179,12 @@ TEST(Score, ManyAtomicsInThePlaceOfOneAreAnObjection) {
     EXPECT_EQ(objection_to_traffic(atomics(10, 32), atomics(10, 1), {"global"}), "");
     EXPECT_EQ(objection_to_traffic(atomics(15, 1), atomics(10, 1), {"atomics"}), "");
     EXPECT_EQ(objection_to_traffic(version({}), atomics(10, 1), {"atomics"}), "");
+    // However many requests there are: as many lanes should share them.
+    EXPECT_EQ(
+        objection_to_traffic(atomics(10, 1), atomics(90, 32), {"lanes"}),
+        "  On average 1 of 32 lanes take part in a relaxed or an atomic access to global memory, in the "
+        "lesson's version 32.\n    Most of them: my/a.cu:7\n");
+    EXPECT_EQ(objection_to_traffic(atomics(90, 16), atomics(10, 32), {"lanes"}), "");
 }
 
 TEST(Score, OfAWarpThatDivergesItsLanesAreCounted) {

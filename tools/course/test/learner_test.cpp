@@ -100,6 +100,7 @@ if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA
 fi
 got=nan
 if grep -q got_order "$file"; then got=$CUDA_ON_CPU_ORDER; fi
+if grep -q got_unwritten "$file"; then got="nan, never written, $CUDA_ON_CPU_ORDER"; fi
 if grep -q got_time "$file"; then got=$(date +%s%N); fi
 if grep -q got_address "$file"; then got="0x$$ after $$.5 ms"; fi
 if grep -q got_stopped "$file"; then got="cuda_on_cpu: kernel k: stopped, $CUDA_ON_CPU_ORDER"; fi
@@ -696,6 +697,10 @@ TEST_F(Learner, StreamsRunInOtherOrdersWhereAnExerciseAsksForIt) {
     write_mine("int one() { return 1; } // no_event_random:1");
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_TRUE(says("when work in streams runs in another order, as it may: an event"));
+    write_mine("got_unwritten");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("does the host wait for the stream that the work is in")) << said();
+    EXPECT_FALSE(says("the order of threads")) << said();
 }
 
 TEST_F(Learner, WhatDoesNotCompileIsShown) {

@@ -7,7 +7,7 @@
 //   pictures                 2   a barrier, shared memory (lenet_fused.cuh)
 //
 // Stages are functions of a block, from lenet_layers.cuh and lenet_gradients.cuh. The first two
-// versions launch the same kernel, so what one gains over the other is what launches cost. The last
+// versions run the same code, so what one gains over the other is what launches cost. The last
 // launch of each version is descend_batch (lenet_descent.cuh).
 #pragma once
 
@@ -124,19 +124,24 @@ __device__ inline void learn_stage(int stage, const LearnStep& step) {
     }
 }
 
-// Idea: a block per image does the stages from `first` to `end`, with a barrier between two.
+// Idea: a block per image does the stages from kFirst to kEnd, with a barrier between two.
 // Cost removed: in `block_per_image` the work of the kernels of a layer: a thread computes the 2 x
 // 2 outputs of a window from registers, and stores only the largest. In `one_launch` 15 launches.
 // Still limits it: not measured.
-__global__ void __launch_bounds__(kLearnThreads) learn_stages(LearnStep step, int first, int end) {
-    for (int stage = first; stage < end; ++stage) {
-        if (stage > first) __syncthreads();
+template <int kFirst, int kEnd>
+__global__ void __launch_bounds__(kLearnThreads) learn_stages(LearnStep step) {
+    // Unrolled, so that the compiler knows each stage: a loop keeps the addresses of all in
+    // registers.
+#pragma unroll
+    for (int stage = kFirst; stage < kEnd; ++stage) {
+        if (stage > kFirst) __syncthreads();
         learn_stage(stage, step);
     }
 }
 
-inline void launch_learn_stages(const LearnStep& step, int first, int end, cudaStream_t stream) {
-    learn_stages<<<step.batch, kLearnThreads, 0, stream>>>(step, first, end);
+template <int kFirst, int kEnd>
+void launch_learn_stages(const LearnStep& step, cudaStream_t stream) {
+    learn_stages<kFirst, kEnd><<<step.batch, kLearnThreads, 0, stream>>>(step);
 }
 
 }  // namespace day33

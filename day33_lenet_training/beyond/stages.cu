@@ -2,6 +2,7 @@
 // stages. Their kernel and its launch are in lenet_stages.cuh.
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "common/check/check.hpp"
 #include "lenet_stages.cuh"
@@ -28,6 +29,12 @@ PictureArrays arrays_of_pictures(float* memory, int batch) {
             .place2 = reinterpret_cast<std::uint8_t*>(next(kFlat / 4))};
 }
 
+template <int... kStage>
+void launch_one_by_one(const LearnStep& step, cudaStream_t stream, std::integer_sequence<int, kStage...>) {
+    const auto launched = [] { CUDA_CHECK_LAUNCH(); };
+    ((launch_learn_stages<kStage, kStage + 1>(step, stream), launched()), ...);
+}
+
 }  // namespace
 
 std::size_t floats_of_stages() {
@@ -45,10 +52,11 @@ void LeNet::enqueue_stages(cudaStream_t stream, const PictureResults& results, i
                          .arrays = arrays_of_pictures(of_stages_.data(), batch_),
                          .batch = batch_,
                          .batches = batches};
-    const int at_once = kernels_ == Kernels::kOneLaunch ? kLearnStages : 1;
-    for (int first = 0; first < kLearnStages; first += at_once) {
-        launch_learn_stages(step, first, first + at_once, stream);
+    if (kernels_ == Kernels::kOneLaunch) {
+        launch_learn_stages<0, kLearnStages>(step, stream);
         CUDA_CHECK_LAUNCH();
+    } else {
+        launch_one_by_one(step, stream, std::make_integer_sequence<int, kLearnStages>());
     }
 }
 

@@ -189,6 +189,7 @@ void add_inspection(Profile& profile, const InspectionFile& file,
         if (version.version != profile.name) continue;
         profile.inspected_problem = version.problem;
         profile.inspected_on = limits;
+        profile.facts = facts_of(version);
         profile.not_inspected = version.cannot_run;
         for (const KernelInspection& kernel : version.kernels) {
             if (without_arguments(short_name(kernel.name)) == profile.kernels.front().kernel)
@@ -305,6 +306,7 @@ int profile_by_inspection(const Checkout& checkout, const ProfileOptions& option
                             .problem = extent(kernel),
                             .inspected_problem = file->day,
                             .inspected = {kernel},
+                            .facts = facts_of(whole),
                             .inspected_on = limits_of_device()});
     const std::size_t findings = count_findings(*file);
     const std::string note = fmt::format(

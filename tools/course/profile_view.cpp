@@ -201,12 +201,27 @@ std::string atomics_text(const Profile& profile) {
     return operations == 0 ? "" : fmt::format("{}{:.0f}", sampled ? "about " : "", operations);
 }
 
-// "128 blocks of 256 threads", with the launches if there are several.
+// "add: 128 blocks of 256 threads", with the launches if there are several.
 std::string grid_text(const Profile& profile) {
     std::vector<std::string> texts;
     for (const KernelInspection& kernel : profile.inspected)
-        texts.push_back(extent(kernel));
+        texts.push_back(fmt::format("{}: {}", short_name(kernel.name), extent(kernel)));
     return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+// What else the inspection has to say: facts that have no row of their own.
+Facts other_facts(const Profile& profile) {
+    constexpr std::array<std::string_view, 5> kOwnRow = {"read", "written", "barriers per block",
+                                                         "active lanes", "occupancy"};
+    Facts facts = profile.facts;
+    for (const KernelInspection& kernel : profile.inspected) {
+        for (const auto& [name, text] : facts_of(kernel, profile.inspected_on)) {
+            const bool has_row = std::ranges::find(kOwnRow, name) != kOwnRow.end() ||
+                                 std::ranges::find(facts, name, &Facts::value_type::first) != facts.end();
+            if (!has_row) facts.emplace_back(name, fact(profile, name));
+        }
+    }
+    return facts;
 }
 
 std::vector<Figure> predictable_figures(const Profile& profile) {
@@ -240,7 +255,8 @@ std::vector<Figure> predictable_figures(const Profile& profile) {
         kernel.sectors_per_load, loads.per_request());
     add("sectors per store", per_request(kernel.sectors_per_store), per_request(stores.per_request()),
         kernel.sectors_per_store, stores.per_request());
-    add("wavefronts per shared access", "", per_request(shared.per_request()), {}, shared.per_request());
+    if (shared.requests > 0)
+        add("wavefronts per shared access", "", per_request(shared.per_request()), {}, shared.per_request());
     add("bank conflicts", conflicts_text(conflicts, kernel.shared_wavefronts),
         conflicts_text(conflicts_here, shared.transactions), conflicts, conflicts_here, true);
     add("active lanes", fmt::format("{:.1f} of an instruction", kernel.lanes),
@@ -253,6 +269,8 @@ std::vector<Figure> predictable_figures(const Profile& profile) {
     add("barriers per block", "", fact(profile, "barriers per block"), {}, {});
     add("bytes read", "", fact(profile, "read"), {}, {});
     add("bytes written", "", fact(profile, "written"), {}, {});
+    for (const auto& [name, text] : other_facts(profile))
+        add(name, "", text, {}, {});
     return figures;
 }
 
@@ -309,7 +327,7 @@ void add_hardware(std::string& page, const Screen& screen, bool colour) {
 void add_predictable(std::string& page, const Screen& screen, bool colour) {
     const bool inspected = screen.not_inspected.empty();
     constexpr std::size_t kName = 30;
-    constexpr std::size_t kCounted = 30;
+    constexpr std::size_t kCounted = 32;
     std::string head = "  what can be predicted";
     if (!screen.gpu.empty()) head = fmt::format("{:<{}}{:<{}}", head, kName + 4, screen.gpu, kCounted);
     if (inspected)

@@ -11,6 +11,7 @@
 #include "common/bench/inspection.hpp"
 #include "common/bench/occupancy.hpp"
 #include "counters.hpp"
+#include "inspect_view.hpp"
 #include "measurements.hpp"
 
 namespace course::tool {
@@ -26,6 +27,7 @@ struct Profile {
     std::optional<MeasuredRecord> timed_on_another{};  // where `timed` is empty: of another problem
     std::string inspected_problem{};                   // of `inspected`
     std::vector<KernelInspection> inspected{};         // of the longest kernel, or of all
+    Facts facts{};                                     // of the inspected version as a whole
     std::optional<MultiprocessorLimits> inspected_on{};
     std::string not_inspected{};  // why `inspected` is empty
 };

@@ -175,7 +175,7 @@ TEST_F(ProfileCommand, AnInspectionThatIsBuiltStandsBesideThem) {
     EXPECT_EQ(profile({"day01", "--only", "plain"}), kSuccess) << messages_;
     EXPECT_TRUE(contains(read_text(directory_.path() / "arguments"), ".json|--only|plain|"));
     EXPECT_TRUE(contains(output_, "inspected here, add 1000")) << output_;
-    EXPECT_TRUE(contains(output_, "    sectors per load              16.00                         4.00\n"))
+    EXPECT_TRUE(contains(output_, "    sectors per load              16.00                           4.00\n"))
         << output_;
     EXPECT_FALSE(contains(output_, "float4,")) << output_;
     EXPECT_EQ(profile({"day01", "--only", "float4"}), kSuccess);

@@ -2,7 +2,9 @@
 // for all that is stored.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <regex>
 #include <set>
 #include <stdexcept>
@@ -204,13 +206,41 @@ TEST(Profiles, ATimeOfAnotherProblemNamesIt) {
 TEST(Profiles, CountAtomicsAndBlocksOfTheInspection) {
     Profile inspected = profile();
     EXPECT_EQ(figure(screen_of(inspected).predictable, "atomic operations").predicted, "");
-    EXPECT_EQ(figure(screen_of(inspected).predictable, "grid").predicted, "16 blocks of 1024 threads");
+    EXPECT_EQ(figure(screen_of(inspected).predictable, "grid").predicted,
+              "transpose<32, true>: 16 blocks of 1024 threads");
     KernelInspection& kernel = inspected.inspected.front();
     kernel.lines.push_back(access(Space::kGlobal, Operation::kAtomic, 4, 1, stride(0)));
     kernel.lines.push_back(access(Space::kShared, Operation::kAtomic, 4, 1, stride(0)));
     EXPECT_EQ(figure(screen_of(inspected).predictable, "atomic operations").predicted, "320");
     kernel.blocks = 32;
     EXPECT_EQ(figure(screen_of(inspected).predictable, "atomic operations").predicted, "about 640");
+}
+
+TEST(Profiles, ShowEveryFactOfTheInspectionOnce) {
+    Profile inspected = profile();
+    inspected.facts = {{"copies to the host", "16"}};
+    inspected.inspected.push_back(inspected.inspected.front());
+    std::map<std::string, std::string> rows;
+    for (const Figure& row : screen_of(inspected).predictable)
+        EXPECT_TRUE(rows.emplace(row.name, row.predicted).second) << row.name << " twice";
+    EXPECT_EQ(rows["copies to the host"], "16");
+    EXPECT_EQ(rows["shared memory"], "4.1 KB per block");
+    for (const auto& [name, text] : facts_of(inspected.inspected.front(), inspected.inspected_on)) {
+        const auto shows_it = [&, &text = text](const auto& row) { return shows(row.second, text); };
+        EXPECT_TRUE(name == "active lanes" || std::ranges::any_of(rows, shows_it)) << name;
+    }
+    inspected.inspected.front().lines.resize(1);
+    inspected.inspected.pop_back();
+    for (const Figure& row : screen_of(inspected).predictable)
+        EXPECT_NE(row.name, "wavefronts per shared access") << "it has no shared memory";
+}
+
+TEST(Profiles, ColumnsDoNotTouch) {
+    Profile crowded = profile();
+    crowded.kernels.front().largest_occupancy = 81;
+    crowded.kernels.front().occupancy_limit = "shared memory";
+    EXPECT_TRUE(
+        shows(screen_text(screen_of(crowded), false), "81 %, limited by shared memory  100 %, 2 blocks"));
 }
 
 // --- What stands out -----------------------------------------------------------------------------

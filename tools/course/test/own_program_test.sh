@@ -71,7 +71,7 @@ if [[ $COURSE_BUILD_DIR == "$COURSE_ROOT/build/inspect" ]]; then
     expect 'FINDING race'
     course 4 inspect reverse_of_test.cu -- 4  # before the launch
     expect 'ended with exit code 4. The program launched no kernel'
-    expect './course inspect reverse_of_test.cu -- 1000'
+    expect 'Arguments of its own stand behind --: ./course inspect reverse_of_test.cu'
     expect 'nothing was inspected'
     course 1 profile reverse_of_test.cu -- 4
     expect 'launched no kernel'

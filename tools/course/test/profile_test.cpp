@@ -362,6 +362,9 @@ TEST(ProfileSigns, TooFewLoadsInFlight) {
     EXPECT_EQ(signs(waiting),
               Texts{"warps wait for loads for 60 % of their time, and memory is 8 % busy; an SM "
                     "has 12 % of the warps that it can hold | loads in flight"});
+    kernel.active = 30;
+    EXPECT_EQ(signs(waiting).size(), 1U) << "idle SMs have no loads in flight: " << signs(waiting).front();
+    kernel.active = 100;
     kernel.busy[2].second = 41;
     EXPECT_EQ(signs(waiting), Texts{}) << "L1 is what they wait for";
     kernel.busy[2].second = 5;

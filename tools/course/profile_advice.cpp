@@ -23,7 +23,7 @@ const std::array<Advice, 15> kLimits = {{
      {"day05", "day06", "day07"}},
     {"shared memory",
      "",
-     "no bank conflicts, wider accesses (float4), and more results per thread from values in registers",
+     "wider accesses (float4), and more results per thread from values in registers",
      {"day06", "day07", "gemm_ladder"}},
     {"L1",
      "",

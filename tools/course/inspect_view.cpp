@@ -78,8 +78,8 @@ std::string waiting_loads_text(const KernelInspection& kernel) {
                    array_of(load) == array_of(store) && load.requests >= store.requests;
         });
         if (!loads_it) continue;
-        return fmt::format("at {}: a thread changes {} {:.0f} times in memory. Keep sums in a register",
-                           place(store.source), array_of(store), ratio(store.requests, warps));
+        return fmt::format("{}, {:.0f} times in a thread, at {}; one element belongs in a register",
+                           array_of(store), ratio(store.requests, warps), place(store.source));
     }
     return "";
 }

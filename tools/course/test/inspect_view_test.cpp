@@ -181,7 +181,7 @@ TEST_F(View, SumsInMemory) {
     const auto told = [&] { return text(file).find("  stored again  ") != std::string::npos; };
     kernel.lines = {load, store};
     kernel.global_written_bytes = 5 * kernel.unique_written_bytes;
-    EXPECT_NE(text(file).find("  stored again          at kernel.cu:4: a thread changes tile 5 times"),
+    EXPECT_NE(text(file).find("  stored again          tile, 5 times in a thread, at kernel.cu:4;"),
               std::string::npos)
         << text(file);
     kernel.global_written_bytes = kernel.unique_written_bytes;

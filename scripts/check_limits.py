@@ -32,7 +32,7 @@ import counters
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Versions with counters of which no text names a class. Make it less, never more.
-MOST_WITHOUT_CLASS = 1  # day26's tf32x3: its record has another name for the kernel
+MOST_WITHOUT_CLASS = 0
 TOLERANCE = 3  # between two runs of the profiler
 
 # Longer names first: "shared memory" is no claim about memory. A text is read in small letters.

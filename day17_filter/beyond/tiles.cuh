@@ -114,8 +114,9 @@ __global__ void __launch_bounds__(kBlock)
 // third kernel, after count_tiles and scan_counts.
 // Cost removed: 15 of 16 counts, and most scans: ballots give the places within a warp. Stores are
 // coalesced, however few elements are kept.
-// Still limits it: every element is read twice. Counters at 2^28: DRAM 96 % busy in count_tiles, 91
-// % here; scan_counts, in one block, takes 14 % of the time.
+// Still limits it: memory, because every element is read twice. Counters at 2^28: DRAM 96 % busy in
+// count_tiles, 91 % here; scan_counts, in one block, takes 14 % of the time. At 2^24, where the
+// second read finds a part in L2: L2 84 % busy here.
 template <class Keep>
 __global__ void __launch_bounds__(kBlock)
     scatter_tiles(const std::int32_t* in, std::size_t n, Keep keep, const Count* begins, std::int32_t* out) {

@@ -44,8 +44,8 @@ __device__ inline void bitonic_sort(Key* tile) {
 // Idea: a sorting network, in which keys move far in a phase: 66 phases for 2,048 keys. Missing
 // keys become the largest possible key.
 // Cost removed: n phases become log2(n) (log2(n) + 1) / 2.
-// Still limits it: one block. Each phase reads and writes all keys. It is not stable: with values,
-// those of equal keys could change their order.
+// Still limits it: as one sort, latency: one block, and each phase reads and writes all keys. It is
+// not stable: with values, those of equal keys could change their order.
 //
 // Block b sorts keys 2,048 b to 2,048 b + 2,047: one block is a sort, many are the first step of
 // merge_sort.

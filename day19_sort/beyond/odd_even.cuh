@@ -15,7 +15,8 @@ constexpr unsigned kOddEvenKeys = 2 * kOddEvenBlock;  // at most
 // are out of order, in odd phases keys 1 and 2, 3 and 4, ... A key moves at most one place per
 // phase, and n phases are enough for every order.
 // Cost removed: the inner loop of a bubble sort. A phase does n / 2 comparisons at once.
-// Still limits it: n phases, with a barrier after each: n^2 / 2 comparisons, and one block.
+// Still limits it: latency. One block does n phases one after the other, with a barrier after each:
+// n^2 / 2 comparisons.
 __global__ void __launch_bounds__(kOddEvenBlock) odd_even(const Key* in, unsigned n, Key* out) {
     __shared__ Key tile[kOddEvenKeys];
     for (unsigned i = threadIdx.x; i < n; i += kOddEvenBlock)

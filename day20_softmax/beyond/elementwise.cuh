@@ -52,7 +52,8 @@ __device__ inline float gelu_tanh(float x) {
 // Idea: the function is a template parameter, so the compiler inlines it. A thread has a pack of
 // kWidth adjacent elements: 4, or 1 where `in` or `out` is not 16-byte aligned.
 // Cost removed: three of four load and store instructions.
-// Still limits it: memory bandwidth, and the arithmetic of the exact GELU.
+// Still limits it: L2 on its way to memory (counters at 2^24: L2 93 % busy, DRAM 74 %; for the
+// exact GELU 82 % and 62 %, with issue slots 73 % busy).
 template <float (*kFunction)(float), int kWidth>
 __global__ void apply(const float* in, float* out, std::size_t n) {
     using Values = course::Pack<float, kWidth>;

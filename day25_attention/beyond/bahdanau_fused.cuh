@@ -16,7 +16,7 @@ using ScoreTile = Tile<64, 64, 16, 4, 4>;
 // Idea: use a result while it is in a register. A block multiplies 64 states by 64 units; tanh, v
 // and the sum over its units follow at once.
 // Cost removed: S W_s^T in memory. 64 x 64 results become 64 numbers, which add_rows adds up.
-// Still limits it: the matrix product.
+// Still limits it: shared memory, from which the product takes its operands (counters: 65 % busy).
 __global__ void __launch_bounds__(ScoreTile::THREADS)
     score_tiles(DeviceMatrix<const float> states, DeviceMatrix<const float> weight,
                 DeviceSpan<const float> add, DeviceSpan<const float> v, DeviceMatrix<float> parts) {

@@ -12,7 +12,8 @@ namespace day25 {
 
 // Idea: both operations in one loop, a thread for each score.
 // Cost removed: the products in memory, written and read again.
-// Still limits it: the same sectors as in add_rows, and few threads: one for each state.
+// Still limits it: latency, because the threads are few, one for each state; and the same sectors
+// as in add_rows.
 __global__ void score_per_thread(DeviceSpan<const float> hidden, DeviceMatrix<const float> states,
                                  DeviceSpan<float> scores) {
     const std::size_t row = element();

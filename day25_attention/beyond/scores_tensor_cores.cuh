@@ -21,7 +21,8 @@ constexpr int kScoringBlocksPerSm = 3;
 
 // Idea: bahdanau_fused, and tensor cores multiply. Copies are asynchronous, two stages ahead.
 // Cost removed: the multiply-adds of CUDA cores.
-// Still limits it: three products for each one, and every warp splits its operands for itself.
+// Still limits it: latency (counters: tensor cores 42 % busy, no unit above it): three products for
+// each one, and every warp splits its operands for itself.
 template <bool ALIGNED>
 __global__ void __launch_bounds__(mma::Tile::THREADS, kScoringBlocksPerSm)
     score_tiles_mma(const __grid_constant__ course::DeviceMatrix<const float> states,

@@ -172,7 +172,8 @@ inline void launch_weight_gradient_direct(const float* x, const float* dy, float
 // the images. The result is small and the depth is long, so the depth is split over gridDim.z
 // (split-K): each part of it gives a partial result, and sum_parts() adds them.
 // Cost removed: most loads, because each fragment serves eight products; idle SMs.
-// Still limits it: 4-byte copies, which a transposed tile needs; the partial results.
+// Still limits it: issue slots (counters: 72 % busy, shared memory 71 %) for 4-byte copies, which a
+// transposed tile needs; the partial results.
 __global__ void __launch_bounds__(Tile::THREADS)
     weight_gradient_split_k(const float* x, const float* dy, float* partial, Shape shape, int steps_of_part) {
     __shared__ Stage stages[kStages];

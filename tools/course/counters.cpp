@@ -59,6 +59,7 @@ KernelCounters parse(const Json& json) {
             .sectors_per_store = json.value("sectors_per_store", 0.0),
             .lanes = json.value("lanes", 0.0),
             .waves = json.value("waves", 0.0),
+            .active = json.value("active", 100.0),
             .dram_bytes_read = json.value("dram_bytes_read", 0.0),
             .dram_bytes_written = json.value("dram_bytes_written", 0.0),
             .shared_wavefronts = json.value("shared_wavefronts", 0.0),

@@ -51,6 +51,15 @@ no findings
 )");
 }
 
+TEST_F(View, WithoutAnyKernelThereIsNoVerdict) {
+    InspectionFile file = example_inspection();
+    file.results[0].kernels.clear();
+    file.results[0].failure = "The program launched no kernel.";
+    const std::string shown = text(file);
+    EXPECT_NE(shown.find("\n  The program launched no kernel.\n"), std::string::npos) << shown;
+    EXPECT_TRUE(shown.ends_with("\nnothing was inspected\n")) << shown;
+}
+
 TEST_F(View, AFindingWithBothPlacesAndThreads) {
     InspectionFile file = example_inspection();
     file.results[0].kernels[0].findings = {example_race()};

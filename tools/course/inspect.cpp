@@ -188,6 +188,8 @@ Inspected inspect_program(const Checkout& checkout, const std::vector<std::strin
     InspectedVersion whole{
         .problem = "the whole program", .version = name, .judged = false, .failure = how_it_ended(exit_code)};
     const nlohmann::ordered_json seen = read_json(figures.path());
+    seen.at("awaited_copies").get_to(whole.awaited_copies);
+    seen.at("awaited_copy_bytes").get_to(whole.awaited_copy_bytes);
     for (const nlohmann::ordered_json& kernel : seen.at("kernels"))
         whole.kernels.push_back(kernel_inspection_from_json(kernel));
     if (whole.kernels.empty())

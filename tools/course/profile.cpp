@@ -129,6 +129,8 @@ fs::path counted(const Checkout& checkout, const std::string& name, const Profil
 // All versions of a file of counters, each on the problem that takes it longest.
 std::vector<Profile> profiles_of(const Checkout& checkout, const fs::path& file) {
     const std::vector<KernelCounters> counters = load_counters(file);
+    if (counters.empty())
+        throw std::runtime_error(fmt::format("{}: there is no kernel behind the header", file.string()));
     const std::vector<MeasuredRecord> records = times_of(checkout, file);
     const std::vector<std::string> reasons = reasons_of(checkout, file);
     const std::string gpu = counted_device(file);
@@ -323,6 +325,9 @@ int profile_by_inspection(const Checkout& checkout, const ProfileOptions& option
 
 int show_profile(const Checkout& checkout, const ProfileOptions& options) {
     require_writable("--html", options.html);
+    if (!options.compare.empty() && options.compare.front() == options.compare.back())
+        throw UsageError(fmt::format("--compare: '{}' stands there twice; expected two versions",
+                                     options.compare.front()));
     if (options.files.empty()) return profile_day(checkout, options);
     if (!options.gpu.empty())
         throw UsageError("--gpu: there are no stored counters of a program of your own");

@@ -499,14 +499,18 @@ std::string screen_text(const Screen& screen, bool colour) {
 std::string comparison_text(const Screen& before, const Screen& after, bool colour) {
     std::vector<std::array<std::string, 4>> rows = {{"", before.name, after.name, ""},
                                                     {"limited by", before.limited_by, after.limited_by, ""}};
+    const bool one_problem = before.problem == after.problem;
+    if (!one_problem) rows.push_back({"problem", before.problem, after.problem, ""});
     for (const Change& change : changes(before, after))
         rows.push_back({change.name, change.before, change.after, change.factor});
     std::array<std::size_t, 4> widths{};
     for (const auto& row : rows)
         for (std::size_t i = 0; i < row.size(); ++i)
             widths[i] = std::max(widths[i], row[i].size());
-    std::string page = fmt::format("\n{} {}, {}: what changed most stands first\n", in(colour, kQuiet, "==="),
-                                   after.problem, after.gpu);
+    std::string where = one_problem ? after.problem : "two problems";
+    if (!after.gpu.empty()) where += ", " + after.gpu;
+    std::string page =
+        fmt::format("\n{} {}: what changed most stands first\n", in(colour, kQuiet, "==="), where);
     for (const auto& row : rows) {
         std::string line = fmt::format("  {:<{}}  {:<{}}  {:<{}}  {}", row[0], widths[0], row[1], widths[1],
                                        row[2], widths[2], row[3]);

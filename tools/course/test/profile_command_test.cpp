@@ -188,6 +188,31 @@ TEST_F(ProfileCommand, ComparesTwoVersions) {
     EXPECT_TRUE(contains(output_, "busy: memory            92 %")) << output_;
     EXPECT_TRUE(contains(output_, "-52 points")) << output_;
     EXPECT_EQ(profile({"day01", "--compare", "plain", "--only", "plain"}), kUsage);
+    EXPECT_EQ(profile({"day01", "--compare", "plain", "plain"}), kUsage);
+    EXPECT_TRUE(contains(messages_, "--compare: 'plain' stands there twice; expected two versions"))
+        << messages_;
+}
+
+TEST_F(ProfileCommand, NamesTheDamagedLineOfAFile) {
+    const auto message = [&](const std::string& text) {
+        directory_.write("docs/measurements/h200/day01_vector_add.counters.jsonl", text);
+        EXPECT_EQ(profile({"1"}), kFailed) << output_;
+        return messages_;
+    };
+    const std::string header = kHeader;
+    const std::string good = kernel_line("add 2^28", "plain", "add", 740, 92);
+    EXPECT_TRUE(contains(message(header + good + good.substr(0, 90)), ".counters.jsonl: line 3: "))
+        << messages_;
+    std::string damaged = good;
+    damaged.replace(damaged.find("740"), 3, "NaN");
+    EXPECT_TRUE(contains(message(header + damaged + good), ".counters.jsonl: line 2: ")) << messages_;
+    damaged = good;
+    damaged.replace(damaged.find("\"us\""), 4, "\"ns\"");
+    EXPECT_TRUE(contains(message(header + good + damaged), "line 3: ")) << messages_;
+    EXPECT_TRUE(contains(messages_, "key 'us' not found")) << messages_;
+    for (const std::string& headless : {good, std::string("7\n"), std::string()})
+        EXPECT_TRUE(contains(message(headless), "line 1: expected a header")) << messages_;
+    EXPECT_TRUE(contains(message(header), "no kernel behind the header")) << messages_;
 }
 
 TEST_F(ProfileCommand, AGpuIsMeasuredNow) {

@@ -155,6 +155,22 @@ TEST(Profiles, AreShownWithoutWhatIsNotThere) {
     EXPECT_FALSE(std::regex_search(text + predicted, std::regex(" \n"))) << "blanks at the end of a line";
 }
 
+TEST(Profiles, ComparisonOfTwoProblemsNamesBoth) {
+    Profile other = profile();
+    other.problem = "add 2^10";
+    const std::string one = comparison_text(screen_of(profile()), screen_of(profile()), false);
+    EXPECT_TRUE(shows(one, "=== " + profile().problem + ", ")) << one;
+    EXPECT_FALSE(shows(one, "  problem ")) << one;
+    const std::string two = comparison_text(screen_of(profile()), screen_of(other), false);
+    EXPECT_TRUE(shows(two, "=== two problems, ")) << two;
+    EXPECT_TRUE(std::regex_search(two, std::regex("  problem +" + profile().problem + " +add 2.10\n")))
+        << two;
+    other.problem = profile().problem;
+    other.gpu = "";
+    const std::string no_gpu = comparison_text(screen_of(profile()), screen_of(other), false);
+    EXPECT_TRUE(shows(no_gpu, "=== " + profile().problem + ": what changed")) << no_gpu;
+}
+
 TEST(Profiles, ComparisonBeginsWithWhatChangedMost) {
     Profile after = profile();
     after.name = "better";

@@ -18,8 +18,8 @@
 //
 // The number of SMs, and the number of blocks that each of them can run, come from the device: an
 // SM of a consumer card has 100 KB of shared memory, an H200's 228. On a GPU that is not Hopper,
-// the time of a step follows from its clock and its FP32 lanes. That was not measured on such a
-// GPU: the tuner can do it.
+// the time of a step follows from its clock and its FP32 lanes: an estimate, which the tuner
+// replaces where it runs.
 //
 // A C of a few rows or columns would leave most of any tile empty. Such a product is memory-bound,
 // and a kernel without tiles runs (thin.cu). With a short K, the stores of C are the limit

@@ -86,7 +86,7 @@ NO_EXPRESSIONS = set("return break continue goto using typedef throw delete stat
 # Calls whose removal is no wrong answer: checks, what a program prints, and what only a GPU's compiler or cache needs.
 NO_STORES = re.compile(
     r"require\w*|assert|CUDA_CHECK_LAUNCH|cudaGetLastError|f?printf|f?puts|print|println|static_cast"
-    r"|hold|registers_\w+|\w*prefetch\w*"
+    r"|hold|registers_\w+|(give|take)_registers|\w*prefetch\w*"
 )
 BARRIER = re.compile(r"(?i)(?<!a)(?<!ma_)(?<!matrix_)sync|wait|arrive|fence|barrier|commit|EventRecord")
 CHECKED = re.compile(r"(CUDA|NCCL|CUBLAS|MPI)_CHECK")  # a call of a library is in its brackets

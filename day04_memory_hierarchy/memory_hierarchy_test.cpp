@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -268,6 +269,24 @@ TEST_P(AgainTest, RunsOnTheGivenStream) {
     EXPECT_EQ(work.grid().x, course::multiprocessors()) << "a block for each SM";
 }
 
+// The preference belongs to the function, which both versions launch: each sets its own.
+TEST_F(SharedMemory, IsPreferredByTheLaunchThatSaysSo) {
+    if (course::is_cpu_stand_in()) GTEST_SKIP() << "needs a GPU: the kernel of a captured launch";
+    const DeviceBuffer<unsigned> x = course::zeros<unsigned>(4 * course::multiprocessors());
+    DeviceBuffer<unsigned> sums(day04::again_threads());
+    const auto carveout = [&](const char* name) {
+        const auto& version = course::find_version(day04::again_versions(), name);
+        const course::CapturedWork work(
+            [&](cudaStream_t stream) { version.launcher(x.span(), 1, sums.span(), stream); });
+        cudaFuncAttributes attributes{};
+        CUDA_CHECK(cudaFuncGetAttributes(&attributes, work.kernel().func));
+        return attributes.preferredShmemCarveout;
+    };
+    EXPECT_EQ(carveout("again_l1"), cudaSharedmemCarveoutMaxL1);
+    EXPECT_EQ(carveout("again_small_l1"), cudaSharedmemCarveoutMaxShared);
+    EXPECT_EQ(carveout("again_l1"), cudaSharedmemCarveoutMaxL1) << "after the other";
+}
+
 TEST_P(AgainTest, RefusesBadArguments) {
     const std::size_t sms = course::multiprocessors();
     const DeviceBuffer<unsigned> x = course::zeros<unsigned>(8 * sms);
@@ -468,6 +487,22 @@ TEST_P(WavesTest, EveryThreadComputesAndEveryBlockNotesItsStay) {
             EXPECT_LT(stay.sm, 1024U);
         }
         EXPECT_EQ(values.damage() + stays.damage(), "");
+    }
+}
+
+// 20,000 multiply-adds, each of which needs the one before it, take more than 10 us of any clock.
+TEST_P(WavesTest, AStayLastsAsLongAsTheWork) {
+    const std::size_t threads = 3072;
+    DeviceBuffer<unsigned> values(threads);
+    DeviceBuffer<day04::Stay> stays(threads / GetParam()->block);
+    GetParam()->launcher(20000, values.span(), stays.span(), nullptr);
+    std::set<unsigned> sms;
+    for (const day04::Stay& stay : stays.to_host()) {
+        EXPECT_GT(stay.end - stay.begin, 10000U);
+        sms.insert(stay.sm);
+    }
+    if (!course::is_cpu_stand_in()) {
+        EXPECT_GT(sms.size(), 1U) << "an SM holds two blocks of 1,024 threads, and there are three";
     }
 }
 

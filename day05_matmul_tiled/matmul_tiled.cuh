@@ -125,7 +125,7 @@ constexpr int kCoarse = 4;  // elements of C per thread
 // element of A, loaded once into a register, serves all of them.
 // Cost removed: three of four loads of A, from shared and from global memory.
 // Still limits it: B is still loaded once per multiply-add, from shared memory (counters: 86 %
-// busy, DRAM 4 %). The GEMM ladder keeps tiles of both operands in registers.
+// busy, DRAM 4 %). The ladder (gemm_ladder/) keeps tiles of both in registers.
 __global__ void multiply_coarsened(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                    DeviceMatrix<float> c) {
     __shared__ float a_tile[kTile][kTile];

@@ -27,7 +27,7 @@
         }                                                                                       \
     } while (false)
 
-// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+// `text` as a whole number from 1 to `most`; 0 if it is not one, such as 1e9.
 long long number(const char* text, long long most) {
     char* end = nullptr;
     const long long value = std::strtoll(text, &end, 10);
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
     check();
     show("repaired", [=] { day07::mystery2(device_in, n, nullptr, device_out, nullptr); });
     check();
-    show("copy", [=] { CHECK(cudaMemcpyAsync(device_out, device_in, bytes, cudaMemcpyDeviceToDevice)); });
+    show("copy", [=] { CHECK(cudaMemcpy(device_out, device_in, bytes, cudaMemcpyDeviceToDevice)); });
 
     CHECK(cudaFree(device_in));
     CHECK(cudaFree(device_out));

@@ -152,6 +152,8 @@ void chunked_streams(const Job& job, const Device& device) {
 }
 
 // A capture runs nothing. It records what is queued, and the events become the edges of a graph.
+// ThreadLocal: while it lasts, calls that could disturb it are errors in this thread of the host
+// only.
 void capture_chunks(const Job& job, Device& device) {
     cudaGraph_t graph = nullptr;
     CUDA_CHECK(cudaStreamBeginCapture(device.streams[0], cudaStreamCaptureModeThreadLocal));

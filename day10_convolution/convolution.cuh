@@ -62,8 +62,8 @@ void launch_naive(Source<T> in, Target<T> out, const float* weights, Size filter
     convolve_naive<<<grid, kBlock, 0, stream>>>(in, out, weights, filter, tiles(in.width(), kBlockCols));
 }
 
-// Constant memory has 64 KB and a cache of its own, which broadcasts one word to all lanes. There
-// is only one such buffer, so two streams would overwrite each other's filter.
+// Constant memory has 64 KB and a cache of its own, which broadcasts one word to all lanes. This
+// array takes all of it, so two streams would overwrite each other's filter.
 constexpr std::size_t kConstantWeights = 64 * 1024 / sizeof(float);
 __constant__ float constant_weights[kConstantWeights];
 

@@ -12,7 +12,7 @@
 //
 //   ./course run day11                                     every version, verified and timed
 //   ./course run day11 --program                           program.cu: sweeps, from main() to the result
-//   ./course inspect day11 --only basic                    sectors per load, line by line
+//   ./course inspect day11 --only shared_tile              sectors per load, line by line
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,7 @@
-// Day 33's host code of pooling, bias and activation, and the order of the kernels in a step of
-// `layers`. The kernels and their launches are in lenet_training.cuh and beyond/pooling.cuh.
+// Day 33's host code of pooling, bias and activation, and the order of the kernels in a step of 34
+// launches. The kernels and their launches are in lenet_training.cuh, beyond/lenet_sums.cuh and
+// beyond/pooling.cuh.
+#include "beyond/lenet_sums.cuh"
 #include "beyond/pooling.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
@@ -134,13 +136,14 @@ void bias_relu_gradient(const Channels& shape, DeviceSpan<const float> y, Device
     CUDA_CHECK_LAUNCH();
 }
 
-// --- A step of `layers` --------------------------------------------------------------------------
+// --- A step of 34 launches -----------------------------------------------------------------------
 
 void LeNet::forward(cudaStream_t stream) {
     DeviceSpan<const float> x = images_.span();
     for (Layer& layer : layers_) {
-        launch_layer_forward(x.data(), parameters_.data() + layer.weights, layer.y.data(), layer.shape,
-                             stream);
+        const bool warps = kernels_ == Kernels::kWarpSums && layer.shape.plane() == 1;
+        const auto launch = warps ? launch_warp_forward : launch_layer_forward;
+        launch(x.data(), parameters_.data() + layer.weights, layer.y.data(), layer.shape, stream);
         CUDA_CHECK_LAUNCH();
         if (layer.rectified)
             bias_relu(layer.channels(), layer.y.span(),

@@ -17,6 +17,8 @@
 
 namespace day33 {
 
+struct PictureResults;  // beyond/lenet_layers.cuh
+
 // Images of 28 x 28 become ten scores, one per digit:
 //
 //   6 filters of 5 x 5, padding 2     28 x 28     ReLU, max-pool to 14 x 14
@@ -35,8 +37,14 @@ class LeNet {
         kOfLayers,         // one for each layer and pass: 34, of lenet_training.cuh
         kParallelSums,     // as many; a block per weight of a convolution
         kSkippedProducts,  // as many; of its outputs only those that were a maximum
-        kOfPictures        // a block per image carries it through all layers: beyond/lenet_fused.cuh
+        kWarpSums,         // as many; a warp per output of a fully connected layer
+        kBlockPerImage,    // 17; a block per image in each: beyond/lenet_stages.cuh
+        kOneLaunch,        // 2; a block carries its image through all layers
+        kOfPictures        // 2; it keeps their outputs in shared memory: beyond/lenet_fused.cuh
     };
+    static constexpr Kernels kAllKernels[] = {
+        Kernels::kOfLayers,      Kernels::kParallelSums, Kernels::kSkippedProducts, Kernels::kWarpSums,
+        Kernels::kBlockPerImage, Kernels::kOneLaunch,    Kernels::kOfPictures};
 
     // Random weights. `training` is copied to the device; it has at least `batch` images. Throws
     // std::invalid_argument otherwise.
@@ -99,6 +107,7 @@ class LeNet {
     // A step with the next of `batches` batches. moves: the parameters, too; else only the gradient
     // is computed.
     void enqueue_layers(cudaStream_t stream, int batches, bool moves);
+    void enqueue_stages(cudaStream_t stream, const PictureResults& results, int batches);
     void enqueue_pictures(cudaStream_t stream, int batches, bool moves);
     void enqueue_step(cudaStream_t stream, int batches, bool moves);
 
@@ -116,7 +125,8 @@ class LeNet {
     course::DeviceBuffer<int> labels_;
     course::DeviceBuffer<float> losses_;  // of each image
     course::DeviceBuffer<float> scratch_;
-    course::DeviceBuffer<float> of_pictures_;  // what the two kernels pass on
+    course::DeviceBuffer<float> of_stages_;
+    course::DeviceBuffer<float> of_pictures_;  // what kernels with a block per image pass on
     cudaGraphExec_t graph_ = nullptr;
 };
 

@@ -126,6 +126,9 @@ course::Case training_case(const course::Dims& size) {
     add("layers", LeNet::Kernels::kOfLayers);
     add("parallel_sums", LeNet::Kernels::kParallelSums);
     add("skipped_products", LeNet::Kernels::kSkippedProducts);
+    add("warp_sums", LeNet::Kernels::kWarpSums);
+    add("block_per_image", LeNet::Kernels::kBlockPerImage);
+    add("one_launch", LeNet::Kernels::kOneLaunch);
     add("pictures", LeNet::Kernels::kOfPictures);
     return result;
 }

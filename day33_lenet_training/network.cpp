@@ -87,6 +87,8 @@ LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed, Kernels kern
         floats = std::max(floats, static_cast<std::size_t>(batch) * static_cast<std::size_t>(layer.shape.k));
     scratch_ = course::DeviceBuffer<float>(floats);
     of_pictures_ = course::DeviceBuffer<float>(static_cast<std::size_t>(batch) * floats_of_picture());
+    if (kernels == Kernels::kBlockPerImage || kernels == Kernels::kOneLaunch)
+        of_stages_ = course::DeviceBuffer<float>(static_cast<std::size_t>(batch) * floats_of_stages());
 }
 
 LeNet::~LeNet() {
@@ -94,8 +96,8 @@ LeNet::~LeNet() {
 }
 
 void LeNet::enqueue_step(cudaStream_t stream, int batches, bool moves) {
-    kernels_ == Kernels::kOfPictures ? enqueue_pictures(stream, batches, moves)
-                                     : enqueue_layers(stream, batches, moves);
+    kernels_ >= Kernels::kBlockPerImage ? enqueue_pictures(stream, batches, moves)
+                                        : enqueue_layers(stream, batches, moves);
 }
 
 void LeNet::step(cudaStream_t stream) {

@@ -1,10 +1,14 @@
 // The tile of a block: its shape, its stages in shared memory, the part of it that a warp
-// multiplies and the part that a thread copies.
+// multiplies and the part that a thread copies; and the MMA of either type.
 #pragma once
 
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
 #include "common/device/device_view.hpp"
+#include "common/device/ptx.cuh"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/raster_order.cuh"
 #include "common/tile/tile_copies.cuh"
@@ -72,5 +76,23 @@ struct TileLoader {
         b.next_rows();
     }
 };
+
+// GPUs below compute capability 8.0 have no bfloat16 fragments. Version::constraint refuses such
+// GPUs.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+constexpr bool kHasFragments = true;
+#else
+constexpr bool kHasFragments = false;
+#endif
+
+// D += A B, where A is 16 x 16, B is 16 x 8 and D is 16 x 8: the instruction mma.sync.m16n8k16.
+template <class T>
+__device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    if constexpr (std::is_same_v<T, __half>) {
+        course::ptx::mma_m16n8k16_f16(d, a, b);
+    } else {
+        course::ptx::mma_m16n8k16_bf16(d, a, b);
+    }
+}
 
 }  // namespace day40

@@ -17,8 +17,8 @@
 // block_tile.cuh has what all versions share. TileShape<T, BM, BN, WM, WN, SWIZZLED> is a row of
 // this table; TileCoords gives a warp the start of its tile of C; loader.copy_to(stage) issues a
 // thread's copies of the next tiles of A and B (cp.async, day 38). Output has C, alpha and beta;
-// store_pair() stores two adjacent elements. kAligned: all rows are 16-byte aligned (32-byte in
-// wmma_global).
+// store_pair() stores two adjacent elements; multiply_add() is mma.sync. kAligned: all rows are
+// 16-byte aligned (32-byte in wmma_global).
 //
 //   ./course run day40                                               every version, verified and timed
 //   ./course run day40 --program                                     program.cu: one product, from main()
@@ -27,8 +27,6 @@
 
 #include <cuda_fp16.h>
 #include <mma.h>
-
-#include <type_traits>
 
 #include "block_tile.cuh"
 #include "common/device/ptx.cuh"
@@ -47,14 +45,6 @@ template <class T>
 using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major>;
 using Accumulator = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
 constexpr int kElements = 16 * 16;  // of a fragment
-
-// GPUs below compute capability 8.0 have no bfloat16 fragments. Version::constraint refuses such
-// GPUs.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-constexpr bool kHasFragments = true;
-#else
-constexpr bool kHasFragments = false;
-#endif
 
 // Loads the 16 x 16 elements from (row, col) on. A fragment can be loaded directly from global
 // memory if it is in range and its rows are aligned (`direct`); all others pass through `staging`
@@ -199,16 +189,6 @@ void launch_wmma_shared(const DeviceMatrix<const T>& a, const DeviceMatrix<const
 }
 
 // --- The instructions themselves -----------------------------------------------------------------
-
-// D += A B, where A is 16 x 16, B is 16 x 8 and D is 16 x 8: the instruction mma.sync.m16n8k16.
-template <class T>
-__device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-    if constexpr (std::is_same_v<T, __half>) {
-        course::ptx::mma_m16n8k16_f16(d, a, b);
-    } else {
-        course::ptx::mma_m16n8k16_bf16(d, a, b);
-    }
-}
 
 // The sums of a thread: four of each 16 x 8 of its warp. Lane 4 g + t holds columns 2 t and 2 t + 1
 // of rows g and g + 8.

@@ -15,5 +15,5 @@ compile() { # DIRECTORY
 }
 export -f compile
 export nvcc
-printf '%s\n' day*/program.cu | cut -d/ -f1 | xargs -P 2 -I{} bash -c 'compile "$@"' _ {} "$folder" || exit 1
+printf '%s\n' day*/program.cu gemm_ladder/program.cu | cut -d/ -f1 | xargs -P 2 -I{} bash -c 'compile "$@"' _ {} "$folder" || exit 1
 echo "$(ls "$folder" | wc -l) programs compile"

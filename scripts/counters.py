@@ -105,7 +105,7 @@ def judge(kernel):
     1. The busiest unit, if it is at least 60 % busy. L2 counts for itself only where it is more than
        15 points ahead of memory, L1 where it is as far ahead of shared memory, and the issue of
        instructions where it is as far ahead of every math unit that is 60 % busy. "power" instead of
-       a math unit that is at least 85 % busy while the clock is below 92 % of the highest. Math
+       a math unit or issue that is at least 85 % busy while the clock is below 92 % of the highest. Math
        units do not count where SMs have work for less than half of the time, on average.
     2. "launch": a launch takes less than 5 us.
     3. "barriers": for at least 40 % of the time that warps have, they wait at __syncthreads().

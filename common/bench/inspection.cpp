@@ -24,6 +24,8 @@ void fields(T& version, const Visit& visit) {
     visit("failure", version.failure);
     visit("flops", version.flops);
     visit("seconds", version.seconds);
+    visit("awaited_copies", version.awaited_copies);
+    visit("awaited_copy_bytes", version.awaited_copy_bytes);
     visit("kernels", version.kernels);
 }
 

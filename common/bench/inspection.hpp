@@ -7,6 +7,7 @@
 // part of every build.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -50,6 +51,9 @@ struct InspectedVersion {
     std::string failure{};     // what is wrong with the result, or ""
     double flops = 0;          // as the version declares them; 0: not known
     double seconds = 0;        // taken by the inspected launch
+    // Copies to the host for which the host waited, and their bytes.
+    std::uint64_t awaited_copies = 0;
+    std::uint64_t awaited_copy_bytes = 0;
     std::vector<KernelInspection> kernels{};
 
     bool operator==(const InspectedVersion&) const = default;

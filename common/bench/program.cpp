@@ -226,14 +226,15 @@ InspectedVersion inspect_contestant(const Case& problem, Contestant contestant) 
         const std::function<VerifyResult()> verify = verify_of(problem, contestant);
         seen.flops = contestant.work.flops;
         if (problem.spoil) problem.spoil();
-        seen.kernels =
-            inspect([&] {
-                const auto begin = std::chrono::steady_clock::now();
-                contestant.launch(nullptr);
-                CUDA_CHECK(cudaDeviceSynchronize());
-                seen.seconds =
-                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-            }).kernels;
+        Inspection inspection = inspect([&] {
+            const auto begin = std::chrono::steady_clock::now();
+            contestant.launch(nullptr);
+            CUDA_CHECK(cudaDeviceSynchronize());
+            seen.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        });
+        seen.kernels = std::move(inspection.kernels);
+        seen.awaited_copies = inspection.awaited_copies;
+        seen.awaited_copy_bytes = inspection.awaited_copy_bytes;
         const VerifyResult result = verify();
         seen.verified = result.ok();
         if (!result.ok()) seen.failure = result.message();

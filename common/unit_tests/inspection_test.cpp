@@ -47,6 +47,8 @@ InspectionFile example() {
                          .verified = true,
                          .flops = 5e9,
                          .seconds = 0.25,
+                         .awaited_copies = 2,
+                         .awaited_copy_bytes = 8,
                          .kernels = {{.name = "multiply_tiled [with int TILE = 32]",
                                       .launches = 1,
                                       .blocks = 4,

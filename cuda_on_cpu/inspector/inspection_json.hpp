@@ -93,6 +93,8 @@ void fields(T& kernel, const Visit& visit) {
 template <Of<Inspection> T, class Visit>
 void fields(T& inspection, const Visit& visit) {
     visit("kernels", inspection.kernels);
+    visit("awaited_copies", inspection.awaited_copies);
+    visit("awaited_copy_bytes", inspection.awaited_copy_bytes);
 }
 
 struct IgnoreField {

@@ -191,6 +191,12 @@ void Inspector::launch_failed(LaunchState& launch, cudaError_t error, const std:
     static_cast<LaunchRecord*>(launch.observed)->checks->failed(error, message, site);
 }
 
+void Inspector::host_awaits_copy(std::size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    awaited_copies_ += 1;
+    awaited_copy_bytes_ += bytes;
+}
+
 Inspection Inspector::result() {
     std::vector<Place> places;
     for (const auto& launch : launches_) {
@@ -208,7 +214,8 @@ Inspection Inspector::result() {
     };
 
     // One entry for each kernel and block shape.
-    Inspection inspection;
+    Inspection inspection{
+        .kernels = {}, .awaited_copies = awaited_copies_, .awaited_copy_bytes = awaited_copy_bytes_};
     using Shape = std::tuple<std::string, unsigned, std::size_t>;
     std::map<Shape, std::size_t> kernels;
     std::vector<std::map<Line, LineCount>> lines;

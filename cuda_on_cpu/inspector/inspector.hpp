@@ -21,6 +21,7 @@ class Inspector final : public LaunchObserver {
     void end_launch(LaunchState& launch) override;
     void launch_failed(LaunchState& launch, cudaError_t error, const std::string& message,
                        Site site) override;
+    void host_awaits_copy(std::size_t bytes) override;
 
     // The results so far, with source lines.
     Inspection result();
@@ -31,6 +32,8 @@ class Inspector final : public LaunchObserver {
     InspectionOptions options_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<LaunchRecord>> launches_;
+    std::uint64_t awaited_copies_ = 0;
+    std::uint64_t awaited_copy_bytes_ = 0;
 };
 
 // The results of the running inspection, which continues.

@@ -158,6 +158,22 @@ bool is_device_memory(const void* pointer) {
     return allocation && allocation->type == cudaMemoryTypeDevice;
 }
 
+// Does the call return only when the copy is done? `returns_early` as in copy().
+bool host_waits_for(const Copy& c, bool returns_early) {
+    const bool to_host = c.kind == cudaMemcpyDeviceToHost || c.kind == cudaMemcpyHostToHost;
+    const bool inside_device =
+        c.kind == cudaMemcpyDeviceToDevice ||
+        (c.kind == cudaMemcpyDefault && is_device_memory(c.to) && is_device_memory(c.from));
+    return is_pageable(c.to, to_host) || (!returns_early && !inside_device);
+}
+
+void tell_observer(const Copy& c, bool returns_early) {
+    if (launch_observer == nullptr || in_kernel()) return;
+    const bool to_host = c.kind == cudaMemcpyDeviceToHost ||
+                         (c.kind == cudaMemcpyDefault && is_device_memory(c.from) && !is_device_memory(c.to));
+    if (to_host && host_waits_for(c, returns_early)) launch_observer->host_awaits_copy(c.width * c.height);
+}
+
 // Copies a pageable source to a staging buffer, because it must be read before the call returns.
 Work with_staged_source(const char* function, Copy c) {
     auto staged = std::make_shared<std::vector<char>>(c.width * c.height);
@@ -176,6 +192,7 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
         return refuse(cudaErrorInvalidValue, function, "%s", kRefusedForATest);
     if (in_kernel() && !returns_early)
         return refuse(cudaErrorNotPermitted, function, "not in a kernel; expected the asynchronous form");
+    tell_observer(c, returns_early);
     const auto carry_out_now = [=] {
         carry_out(c);
         return cudaSuccess;
@@ -193,11 +210,7 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
     StreamOperation operation;
     operation.work = [=] { return carry_out_later(function, c); };
     const bool from_host = c.kind == cudaMemcpyHostToDevice || c.kind == cudaMemcpyHostToHost;
-    const bool to_host = c.kind == cudaMemcpyDeviceToHost || c.kind == cudaMemcpyHostToHost;
-    const bool inside_device =
-        c.kind == cudaMemcpyDeviceToDevice ||
-        (c.kind == cudaMemcpyDefault && is_device_memory(c.to) && is_device_memory(c.from));
-    if (is_pageable(c.to, to_host) || (!returns_early && !inside_device)) {
+    if (host_waits_for(c, returns_early)) {
         operation.host_waits = true;
     } else if (is_pageable(c.from, from_host) && capture == nullptr) {
         operation.work = with_staged_source(function, c);

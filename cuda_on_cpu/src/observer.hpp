@@ -214,6 +214,8 @@ class LaunchObserver {
     // message, or unknown.
     virtual void launch_failed(LaunchState& /*launch*/, cudaError_t /*error*/, const std::string& /*message*/,
                                Site /*site*/) {}
+    // A copy from the device to the host whose call returns only when the data is there.
+    virtual void host_awaits_copy(std::size_t /*bytes*/) {}
 };
 
 // Observes memory from the program's beginning to its end. Calls may come from several OS threads

@@ -1,5 +1,6 @@
 // Day 33's host code of the version `pictures`: a step as two kernels. They and their launches are
-// in lenet_fused.cuh and lenet_descent.cuh.
+// in lenet_fused.cuh and lenet_descent.cuh. The other versions with a block per image have the
+// second of them in common.
 #include "common/check/check.hpp"
 #include "lenet_descent.cuh"
 #include "lenet_fused.cuh"
@@ -37,9 +38,13 @@ std::size_t parameters_of_pictures() {
 
 void LeNet::enqueue_pictures(cudaStream_t stream, int batches, bool moves) {
     const PictureResults results = results_of_pictures(of_pictures_.data(), batch_);
-    launch_learn_picture(training_.data(), training_labels_.data(), steps_.data(), parameters_.data(),
-                         losses_.data(), results, batch_, batches, stream);
-    CUDA_CHECK_LAUNCH();
+    if (kernels_ == Kernels::kOfPictures) {
+        launch_learn_picture(training_.data(), training_labels_.data(), steps_.data(), parameters_.data(),
+                             losses_.data(), results, batch_, batches, stream);
+        CUDA_CHECK_LAUNCH();
+    } else {
+        enqueue_stages(stream, results, batches);
+    }
     const Descent descent{.parameters = parameters_.data(),
                           .velocity = velocity_.data(),
                           .gradient = gradient_.data(),

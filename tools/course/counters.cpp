@@ -22,15 +22,17 @@ std::vector<Json> lines_of(const std::filesystem::path& file) {
     std::ifstream stream(file, std::ios::binary);
     if (!stream) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
     std::vector<Json> lines;
+    const auto refuse = [&](std::size_t line, std::string_view why) {
+        throw std::runtime_error(fmt::format("{}: line {}: {}", file.string(), line, why));
+    };
     try {
         for (std::string line; std::getline(stream, line);)
             lines.push_back(Json::parse(line));
-        if (lines.empty() || lines.front().value("format", "") != kFormat)
-            throw std::runtime_error(fmt::format(R"(expected a header with "format": "{}")", kFormat));
-    } catch (const std::exception& error) {
-        throw std::runtime_error(fmt::format("{}: line {}: {}", file.string(),
-                                             std::max<std::size_t>(lines.size(), 1), error.what()));
+    } catch (const Json::exception& error) {
+        refuse(lines.size() + 1, error.what());
     }
+    if (lines.empty() || !lines.front().is_object() || lines.front().value("format", "") != kFormat)
+        refuse(1, fmt::format(R"(expected a header with "format": "{}")", kFormat));
     return lines;
 }
 
@@ -59,6 +61,7 @@ KernelCounters parse(const Json& json) {
             .sectors_per_store = json.value("sectors_per_store", 0.0),
             .lanes = json.value("lanes", 0.0),
             .waves = json.value("waves", 0.0),
+            .active = json.value("active", 100.0),
             .dram_bytes_read = json.value("dram_bytes_read", 0.0),
             .dram_bytes_written = json.value("dram_bytes_written", 0.0),
             .shared_wavefronts = json.value("shared_wavefronts", 0.0),

@@ -31,8 +31,9 @@ struct KernelCounters {
     std::string occupancy_limit;   // "registers", "shared memory", "blocks", "warps"
     double sectors_per_load = 0;
     double sectors_per_store = 0;
-    double lanes = 0;  // active ones of an instruction, on average
-    double waves = 0;  // of blocks
+    double lanes = 0;     // active ones of an instruction, on average
+    double waves = 0;     // of blocks; 0: not counted, or next to none
+    double active = 100;  // percent of the time in which an SM has work, on average
     double dram_bytes_read = 0;
     double dram_bytes_written = 0;
     double shared_wavefronts = 0;

@@ -188,9 +188,15 @@ Inspected inspect_program(const Checkout& checkout, const std::vector<std::strin
     InspectedVersion whole{
         .problem = "the whole program", .version = name, .judged = false, .failure = how_it_ended(exit_code)};
     const nlohmann::ordered_json seen = read_json(figures.path());
+    seen.at("awaited_copies").get_to(whole.awaited_copies);
+    seen.at("awaited_copy_bytes").get_to(whole.awaited_copy_bytes);
     for (const nlohmann::ordered_json& kernel : seen.at("kernels"))
         whole.kernels.push_back(kernel_inspection_from_json(kernel));
-    if (whole.kernels.empty()) whole.cannot_run = "The program has launched no kernel.";
+    if (whole.kernels.empty())
+        whole.failure += fmt::format(
+            "{}The program launched no kernel, so there is nothing to count: did it end before, with a "
+            "message above? Arguments of its own stand behind --: ./course inspect {} -- 1000",
+            whole.failure.empty() ? "" : " ", files.front());
     return {exit_code, InspectionFile{.day = name, .commit = "", .results = {std::move(whole)}}};
 }
 

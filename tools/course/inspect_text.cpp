@@ -175,6 +175,11 @@ std::string inspection_text(const InspectionFile& file, const std::optional<Mult
         add_version(text, version, limits, sources);
     const std::size_t findings = count_findings(file);
     text.line();
+    if (std::ranges::all_of(file.results, &std::vector<KernelInspection>::empty,
+                            &InspectedVersion::kernels)) {
+        text.line("nothing was inspected");
+        return text.take();
+    }
     text.line(findings == 0 ? text.in(kGood, "no findings")
                             : text.in(kBad, fmt::format("{} finding{}", findings, findings == 1 ? "" : "s")));
     return text.take();

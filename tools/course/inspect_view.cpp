@@ -38,6 +38,52 @@ std::string occupancy_text(const KernelInspection& kernel, const MultiprocessorL
                        occupied.limit);
 }
 
+// The registers that a thread can have at most if they are fewer than the 255 that an instruction
+// can name by so much that a compiler may have to spill: blocks of more than 512 threads.
+std::string registers_text(const KernelInspection& kernel, const MultiprocessorLimits& limits) {
+    constexpr unsigned kPortion = 8;
+    const unsigned most = static_cast<unsigned>(limits.registers) / kernel.threads_per_block;
+    if (most >= 128) return "";
+    return fmt::format("at most {} for a thread of such a block; values beyond them spill",
+                       most / kPortion * kPortion);
+}
+
+// Slightly more blocks in a launch than an H100 or H200 has multiprocessors: most of them wait for
+// the last blocks. (The stand-in has as many as the machine has cores.)
+std::string tail_text(const KernelInspection& kernel) {
+    constexpr std::uint64_t kMultiprocessors = 132;
+    constexpr double kBusyEnough = 0.75;
+    const std::uint64_t blocks = kernel.blocks / std::max(kernel.launches, 1u);
+    if (blocks <= kMultiprocessors) return "";
+    const std::uint64_t most = (blocks + kMultiprocessors - 1) / kMultiprocessors;
+    const double busy = ratio(blocks, most * kMultiprocessors);
+    if (busy >= kBusyEnough) return "";
+    return fmt::format("{} blocks on the {} multiprocessors of an H200: some get {}, and the others may idle",
+                       blocks, kMultiprocessors, most);
+}
+
+// A line that loads and stores the same array in a loop, in a kernel that stores the same bytes
+// again and again: a sum that is kept in memory.
+std::string waiting_loads_text(const KernelInspection& kernel) {
+    constexpr double kAgain = 2;
+    const auto warps = kernel.inspected_blocks * ((kernel.threads_per_block + kLanes - 1) / kLanes);
+    if (ratio(kernel.global_written_bytes, kernel.unique_written_bytes) < kAgain) return "";
+    for (const AccessLine& store : kernel.lines) {
+        if (store.space != Space::kGlobal || store.operation != Operation::kStore ||
+            ratio(store.requests, warps) < kAgain)
+            continue;
+        const bool loads_it = std::ranges::any_of(kernel.lines, [&](const AccessLine& load) {
+            return load.space == Space::kGlobal && load.operation == Operation::kLoad &&
+                   load.source == store.source && load.bytes == store.bytes &&
+                   array_of(load) == array_of(store) && load.requests >= store.requests;
+        });
+        if (!loads_it) continue;
+        return fmt::format("{}, {:.0f} times in a thread, at {}; one element belongs in a register",
+                           array_of(store), ratio(store.requests, warps), place(store.source));
+    }
+    return "";
+}
+
 // "day05::multiply" -> "multiply"; template arguments are not changed.
 std::string_view without_namespaces(std::string_view name) {
     const auto separator = name.substr(0, name.find('<')).rfind("::");
@@ -210,8 +256,15 @@ Facts facts_of(const KernelInspection& kernel, const std::optional<Multiprocesso
     const std::size_t shared = kernel.static_shared + kernel.dynamic_shared;
     if (shared > 0)
         facts.emplace_back("shared memory", bytes_text(static_cast<double>(shared)) + " per block");
-    if (limits && kernel.threads_per_block > 0)
-        facts.emplace_back("occupancy", occupancy_text(kernel, *limits));
+    const auto add = [&facts](const char* name, std::string text) {
+        if (!text.empty()) facts.emplace_back(name, std::move(text));
+    };
+    if (limits && kernel.threads_per_block > 0) {
+        add("occupancy", occupancy_text(kernel, *limits));
+        add("registers", registers_text(kernel, *limits));
+    }
+    add("tail", tail_text(kernel));
+    add("stored again", waiting_loads_text(kernel));
     if (kernel.dropped_accesses > 0) {
         facts.emplace_back("not counted",
                            fmt::format("{} accesses of threads that made too many without waiting",
@@ -234,11 +287,19 @@ Facts facts_of(const InspectedVersion& version) {
         unique += static_cast<double>(kernel.unique_read_bytes + kernel.unique_written_bytes);
         sampled = sampled || kernel.inspected_blocks != kernel.blocks;
     }
-    if (version.flops == 0 || moved == 0) return {};
+    Facts facts;
+    if (version.awaited_copies > 0) {
+        facts.emplace_back("copies to the host",
+                           fmt::format("{}, of {} in all, and the host waits for {}", version.awaited_copies,
+                                       bytes_text(static_cast<double>(version.awaited_copy_bytes)),
+                                       version.awaited_copies == 1 ? "it" : "each"));
+    }
+    if (version.flops == 0 || moved == 0) return facts;
     std::string text = fmt::format("{:.3g} operations for each byte moved", version.flops / moved);
     if (!sampled && unique > 0)  // blocks share bytes, so a few blocks do not represent all of them
         text += fmt::format(", {:.3g} if a cache kept all", version.flops / unique);
-    return {{"arithmetic intensity", text}};
+    facts.emplace_back("arithmetic intensity", text);
+    return facts;
 }
 
 BytesMoved bytes_moved(const InspectedVersion& version, Space space) {

@@ -38,6 +38,14 @@ std::filesystem::path with_renamed_days(const std::filesystem::path& mine) {
     return mine;
 }
 
+// A link leads nowhere in a terminal: [beyond/](beyond/README.md) becomes "beyond/", and
+// [all sizes](../docs/measured/day01.md) "all sizes: docs/measured/day01.md".
+std::string without_links(const std::string& text) {
+    static const std::regex kOutsideTheDay(R"(\[([^\]]+)\]\((?:\.\./)+([^)\s#]+)[^)\s]*\))");
+    static const std::regex kLink(R"(\[([^\]]+)\]\([^)\s]+\.[a-z]+(?:#[^)\s]*)?\))");
+    return std::regex_replace(std::regex_replace(text, kOutsideTheDay, "$1: $2"), kLink, "$1");
+}
+
 }  // namespace
 
 Learner::Learner(const Checkout& checkout)
@@ -106,10 +114,8 @@ void print_prose(const std::string& text) {
     constexpr std::size_t kWidest = 100;
     winsize size{};
     const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
-    static const std::regex kLink(R"(\[([^\]]+)\]\(README\.md\))");  // leads nowhere in a terminal
     for (const std::string& line :
-         wrapped(std::regex_replace(text, kLink, "$1"),
-                 known ? std::min<std::size_t>(kWidest, size.ws_col - 2U) : kWidest))
+         wrapped(without_links(text), known ? std::min<std::size_t>(kWidest, size.ws_col - 2U) : kWidest))
         fmt::print("{}\n", line.empty() ? "" : "  " + line);
 }
 

@@ -83,6 +83,18 @@ std::optional<MeasuredRecord> time_of(const std::vector<MeasuredRecord>& records
     return found == records.end() ? std::nullopt : std::optional(*found);
 }
 
+// The longest time of the version on any problem.
+std::optional<MeasuredRecord> longest_time_of(const std::vector<MeasuredRecord>& records,
+                                              const std::string& version) {
+    std::optional<MeasuredRecord> longest;
+    for (const MeasuredRecord& record : records) {
+        if (record.version == version && record.role == "ours" && record.l2 == "warm" &&
+            (!longest || record.median_ms > longest->median_ms))
+            longest = record;
+    }
+    return longest;
+}
+
 // The reason of each kernel's class, from the script that has the rule; empty where it cannot run.
 std::vector<std::string> reasons_of(const Checkout& checkout, const fs::path& counters) {
     const Captured said = capture({checkout.root / "scripts/counters.py", "--why", counters});
@@ -117,6 +129,8 @@ fs::path counted(const Checkout& checkout, const std::string& name, const Profil
 // All versions of a file of counters, each on the problem that takes it longest.
 std::vector<Profile> profiles_of(const Checkout& checkout, const fs::path& file) {
     const std::vector<KernelCounters> counters = load_counters(file);
+    if (counters.empty())
+        throw std::runtime_error(fmt::format("{}: there is no kernel behind the header", file.string()));
     const std::vector<MeasuredRecord> records = times_of(checkout, file);
     const std::vector<std::string> reasons = reasons_of(checkout, file);
     const std::string gpu = counted_device(file);
@@ -137,6 +151,7 @@ std::vector<Profile> profiles_of(const Checkout& checkout, const fs::path& file)
                         .kernels = std::move(kernels),
                         .reason = reasons.size() == counters.size() ? reasons[line] : "",
                         .timed = time_of(records, counted)};
+        if (!profile.timed) profile.timed_on_another = longest_time_of(records, counted.version);
         if (known == profiles.end())
             profiles.push_back(std::move(profile));
         else
@@ -176,6 +191,7 @@ void add_inspection(Profile& profile, const InspectionFile& file,
         if (version.version != profile.name) continue;
         profile.inspected_problem = version.problem;
         profile.inspected_on = limits;
+        profile.facts = facts_of(version);
         profile.not_inspected = version.cannot_run;
         for (const KernelInspection& kernel : version.kernels) {
             if (without_arguments(short_name(kernel.name)) == profile.kernels.front().kernel)
@@ -284,12 +300,15 @@ int profile_on_gpu(const Checkout& checkout, const ProfileOptions& options) {
 int profile_by_inspection(const Checkout& checkout, const ProfileOptions& options) {
     const auto [exit_code, file] = inspect_program(checkout, options.extra, options.files);
     if (!file) return exit_code;
+    const InspectedVersion& whole = file->results.front();
+    if (whole.kernels.empty()) throw std::runtime_error(whole.failure);
     std::vector<Profile> profiles;
-    for (const KernelInspection& kernel : file->results.front().kernels)
+    for (const KernelInspection& kernel : whole.kernels)
         profiles.push_back({.name = short_name(kernel.name),
                             .problem = extent(kernel),
                             .inspected_problem = file->day,
                             .inspected = {kernel},
+                            .facts = facts_of(whole),
                             .inspected_on = limits_of_device()});
     const std::size_t findings = count_findings(*file);
     const std::string note = fmt::format(
@@ -306,6 +325,9 @@ int profile_by_inspection(const Checkout& checkout, const ProfileOptions& option
 
 int show_profile(const Checkout& checkout, const ProfileOptions& options) {
     require_writable("--html", options.html);
+    if (!options.compare.empty() && options.compare.front() == options.compare.back())
+        throw UsageError(fmt::format("--compare: '{}' stands there twice; expected two versions",
+                                     options.compare.front()));
     if (options.files.empty()) return profile_day(checkout, options);
     if (!options.gpu.empty())
         throw UsageError("--gpu: there are no stored counters of a program of your own");

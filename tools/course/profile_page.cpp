@@ -54,6 +54,14 @@ std::string attempt(const Advice& advice) {
                        escaped(days_text(advice)));
 }
 
+std::string signs(const Screen& screen) {
+    std::string text;
+    for (const Sign& sign : screen.signs)
+        text += fmt::format("<p><b>{}</b>: {}</p>\n{}", escaped(sign.figures), escaped(sign.advice->words),
+                            attempt(*sign.advice));
+    return text;
+}
+
 std::string style_sheet() {
     constexpr std::string_view kEnd = "</style>";
     const std::size_t begin = kInspectHtml.find("<style>");
@@ -99,9 +107,9 @@ std::string hardware(const Screen& screen) {
         text += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(figure.name), escaped(figure.counted));
     text += "</dl>\n" + units(screen);
     for (const Wait& wait : screen.waits)
-        text +=
-            fmt::format("<p>{:.0f} % of their time, warps {} (<code>{}</code>).</p>\n{}", 100 * wait.share,
-                        escaped(wait.advice->words), escaped(wait.advice->name), attempt(*wait.advice));
+        text += fmt::format("<p>{:.0f} % of their time, warps {} (<code>{}</code>).</p>\n{}",
+                            100 * wait.share, escaped(wait.advice->words), escaped(wait.advice->name),
+                            waits_have_attempts(screen) ? attempt(*wait.advice) : "");
     return text;
 }
 
@@ -129,9 +137,10 @@ std::string section(const Screen& screen, std::size_t number) {
     std::string text = fmt::format("<section id=\"v{}\">\n<h2>{} <span class=\"quiet\">{}</span></h2>\n",
                                    number, escaped(screen.name), escaped(screen.problem));
     if (screen.limit != nullptr) {
-        text += fmt::format("<div class=\"limit\"><p><b>Limited by {}</b>{}{}</p>\n{}</div>\n",
-                            escaped(screen.limited_by), screen.reason.empty() ? "" : ": ",
-                            escaped(screen.reason), attempt(*screen.limit));
+        text +=
+            fmt::format("<div class=\"limit\"><p><b>Limited by {}</b>{}{}</p>\n{}</div>\n",
+                        escaped(screen.limited_by), screen.reason.empty() ? "" : ": ", escaped(screen.reason),
+                        screen.signs.empty() ? attempt(*screen.limit) : signs(screen));
         text += hardware(screen);
     }
     return text + predictable(screen) + "</section>\n";

@@ -102,16 +102,25 @@ std::vector<Figure> hardware_figures(const Profile& profile) {
     if (profile.timed)
         figures.push_back(
             {"unprofiled", format_time(profile.timed->median_ms), {}, profile.timed->median_ms});
+    else if (profile.timed_on_another)
+        figures.push_back(
+            {"unprofiled", fmt::format("{} for {}", format_time(profile.timed_on_another->median_ms),
+                                       profile.timed_on_another->problem)});
     figures.push_back({"kernel", fmt::format("{}, {} launch{}", kernel.kernel, kernel.launches,
                                              kernel.launches == 1 ? "" : "es")});
     if (profile.kernels.size() > 1) figures.push_back({"other kernels", other_kernels(profile)});
     if (profile.timed) figures.push_back({"roofline", roofline(*profile.timed)});
     figures.push_back({"busiest units", units_text(kernel)});
+    const double needed = bytes_needed(profile);
     figures.push_back({"DRAM",
-                       fmt::format("{} read, {} written", bytes_text(kernel.dram_bytes_read),
-                                   bytes_text(kernel.dram_bytes_written)),
+                       fmt::format("{} read, {} written{}", bytes_text(kernel.dram_bytes_read),
+                                   bytes_text(kernel.dram_bytes_written),
+                                   needed > 0 ? fmt::format("; the work needs {}", bytes_text(needed)) : ""),
                        {},
                        kernel.dram_bytes_read + kernel.dram_bytes_written});
+    figures.push_back({"SMs with work", active_text(kernel), {}, kernel.active, true});
+    if (kernel.waves > 0)
+        figures.push_back({"waves of blocks", fmt::format("{:.3g}", kernel.waves), {}, kernel.waves});
     figures.push_back(
         {"occupancy reached", fmt::format("{:.0f} %", kernel.occupancy), {}, kernel.occupancy, true});
     figures.push_back({"registers", fmt::format("{} per thread", kernel.registers), {}, kernel.registers});
@@ -179,6 +188,42 @@ std::string fact(const Profile& profile, std::string_view name) {
     return fmt::format("{}", fmt::join(texts, "; "));
 }
 
+// "65536", "about 65536": of lanes, in global memory.
+std::string atomics_text(const Profile& profile) {
+    double operations = 0;
+    bool sampled = false;
+    for (const KernelInspection& kernel : profile.inspected) {
+        sampled = sampled || kernel.blocks != kernel.inspected_blocks;
+        for (const AccessLine& line : kernel.lines)
+            if (line.space == Space::kGlobal && line.operation == Operation::kAtomic)
+                operations += blocks_each(kernel) * static_cast<double>(line.active_lanes);
+    }
+    return operations == 0 ? "" : fmt::format("{}{:.0f}", sampled ? "about " : "", operations);
+}
+
+// "add: 128 blocks of 256 threads", with the launches if there are several.
+std::string grid_text(const Profile& profile) {
+    std::vector<std::string> texts;
+    for (const KernelInspection& kernel : profile.inspected)
+        texts.push_back(fmt::format("{}: {}", short_name(kernel.name), extent(kernel)));
+    return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+// What else the inspection has to say: facts that have no row of their own.
+Facts other_facts(const Profile& profile) {
+    constexpr std::array<std::string_view, 5> kOwnRow = {"read", "written", "barriers per block",
+                                                         "active lanes", "occupancy"};
+    Facts facts = profile.facts;
+    for (const KernelInspection& kernel : profile.inspected) {
+        for (const auto& [name, text] : facts_of(kernel, profile.inspected_on)) {
+            const bool has_row = std::ranges::find(kOwnRow, name) != kOwnRow.end() ||
+                                 std::ranges::find(facts, name, &Facts::value_type::first) != facts.end();
+            if (!has_row) facts.emplace_back(name, fact(profile, name));
+        }
+    }
+    return facts;
+}
+
 std::vector<Figure> predictable_figures(const Profile& profile) {
     const bool counted = !profile.kernels.empty();
     const KernelCounters kernel = counted ? profile.kernels.front() : KernelCounters{};
@@ -210,17 +255,22 @@ std::vector<Figure> predictable_figures(const Profile& profile) {
         kernel.sectors_per_load, loads.per_request());
     add("sectors per store", per_request(kernel.sectors_per_store), per_request(stores.per_request()),
         kernel.sectors_per_store, stores.per_request());
-    add("wavefronts per shared access", "", per_request(shared.per_request()), {}, shared.per_request());
+    if (shared.requests > 0)
+        add("wavefronts per shared access", "", per_request(shared.per_request()), {}, shared.per_request());
     add("bank conflicts", conflicts_text(conflicts, kernel.shared_wavefronts),
         conflicts_text(conflicts_here, shared.transactions), conflicts, conflicts_here, true);
     add("active lanes", fmt::format("{:.1f} of an instruction", kernel.lanes),
         fmt::format("{:.1f} of an access", lanes_here), kernel.lanes, lanes_here);
+    add("atomic operations", "", atomics_text(profile), {}, {});
+    add("grid", "", grid_text(profile), {}, {});
     add("occupancy at most",
         fmt::format("{:.0f} %, limited by {}", kernel.largest_occupancy, kernel.occupancy_limit),
         fact(profile, "occupancy"), kernel.largest_occupancy, {}, true);
     add("barriers per block", "", fact(profile, "barriers per block"), {}, {});
     add("bytes read", "", fact(profile, "read"), {}, {});
     add("bytes written", "", fact(profile, "written"), {}, {});
+    for (const auto& [name, text] : other_facts(profile))
+        add(name, "", text, {}, {});
     return figures;
 }
 
@@ -249,6 +299,15 @@ std::string attempt_text(const Advice& advice) {
     return fmt::format("Try: {} ({})", advice.attempt, days_text(advice));
 }
 
+// What the counters prove has better advice than the class or a wait alone.
+void add_signs(std::string& page, const Screen& screen, bool colour) {
+    page += in(colour, kQuiet, "  what stands out") + "\n";
+    for (const Sign& sign : screen.signs) {
+        add_wrapped(page, "    ", 4, fmt::format("{}: {}", sign.figures, sign.advice->words));
+        add_wrapped(page, "    ", 4, attempt_text(*sign.advice));
+    }
+}
+
 constexpr std::size_t kNameColumn = 20;
 
 void add_hardware(std::string& page, const Screen& screen, bool colour) {
@@ -260,14 +319,15 @@ void add_hardware(std::string& page, const Screen& screen, bool colour) {
         add_wrapped(page, fmt::format("    {:<{}}", "warps", kNameColumn), kIndent,
                     fmt::format("{:.0f} % of their time: {} ({})", 100 * wait.share, wait.advice->words,
                                 wait.advice->name));
-        add_wrapped(page, std::string(kIndent, ' '), kIndent, attempt_text(*wait.advice));
+        if (waits_have_attempts(screen))
+            add_wrapped(page, std::string(kIndent, ' '), kIndent, attempt_text(*wait.advice));
     }
 }
 
 void add_predictable(std::string& page, const Screen& screen, bool colour) {
     const bool inspected = screen.not_inspected.empty();
     constexpr std::size_t kName = 30;
-    constexpr std::size_t kCounted = 30;
+    constexpr std::size_t kCounted = 32;
     std::string head = "  what can be predicted";
     if (!screen.gpu.empty()) head = fmt::format("{:<{}}{:<{}}", head, kName + 4, screen.gpu, kCounted);
     if (inspected)
@@ -354,6 +414,27 @@ Compared of_one(const Figure& figure, bool is_new) {
 
 }  // namespace
 
+bool waits_have_attempts(const Screen& screen) {
+    return screen.signs.empty() && screen.limited_by != "launch";
+}
+
+std::string active_text(const KernelCounters& kernel) {
+    constexpr double kCounted = 0.1;  // percent; the counter has one digit behind the point
+    return (kernel.active < kCounted ? "less than 0.1 %" : share_text(kernel.active / 100)) +
+           " of the time, on average";
+}
+
+double dram_bytes(const Profile& profile) {
+    double sum = 0;
+    for (const KernelCounters& kernel : profile.kernels)
+        sum += kernel.dram_bytes_read + kernel.dram_bytes_written;
+    return sum;
+}
+
+double bytes_needed(const Profile& profile) {
+    return profile.timed ? profile.timed->bytes : 0;
+}
+
 std::vector<Change> changes(const Screen& before, const Screen& after) {
     const std::vector<Figure> a = to_compare(before);
     const std::vector<Figure> b = to_compare(after);
@@ -382,6 +463,7 @@ Screen screen_of(const Profile& profile) {
                   .not_inspected = profile.not_inspected,
                   .limited_by = "",
                   .reason = profile.reason,
+                  .signs = {},
                   .units = {},
                   .hardware = {},
                   .waits = {},
@@ -390,6 +472,7 @@ Screen screen_of(const Profile& profile) {
     const KernelCounters& longest = profile.kernels.front();
     screen.limited_by = longest.limited_by;
     screen.limit = &advice_on(advice_on_limits(), longest.limited_by);
+    screen.signs = signs_of(profile);
     screen.units = units_of(longest);
     screen.hardware = hardware_figures(profile);
     screen.waits = waits_of(longest);
@@ -403,7 +486,10 @@ std::string screen_text(const Screen& screen, bool colour) {
     if (screen.limit != nullptr) {
         const std::string why = screen.reason.empty() ? "" : ": " + screen.reason;
         add_wrapped(page, "  ", 2, fmt::format("limited by {}{}", screen.limited_by, why));
-        add_wrapped(page, "  ", 2, attempt_text(*screen.limit));
+        if (screen.signs.empty())
+            add_wrapped(page, "  ", 2, attempt_text(*screen.limit));
+        else
+            add_signs(page, screen, colour);
         add_hardware(page, screen, colour);
     }
     add_predictable(page, screen, colour);
@@ -413,14 +499,18 @@ std::string screen_text(const Screen& screen, bool colour) {
 std::string comparison_text(const Screen& before, const Screen& after, bool colour) {
     std::vector<std::array<std::string, 4>> rows = {{"", before.name, after.name, ""},
                                                     {"limited by", before.limited_by, after.limited_by, ""}};
+    const bool one_problem = before.problem == after.problem;
+    if (!one_problem) rows.push_back({"problem", before.problem, after.problem, ""});
     for (const Change& change : changes(before, after))
         rows.push_back({change.name, change.before, change.after, change.factor});
     std::array<std::size_t, 4> widths{};
     for (const auto& row : rows)
         for (std::size_t i = 0; i < row.size(); ++i)
             widths[i] = std::max(widths[i], row[i].size());
-    std::string page = fmt::format("\n{} {}, {}: what changed most stands first\n", in(colour, kQuiet, "==="),
-                                   after.problem, after.gpu);
+    std::string where = one_problem ? after.problem : "two problems";
+    if (!after.gpu.empty()) where += ", " + after.gpu;
+    std::string page =
+        fmt::format("\n{} {}: what changed most stands first\n", in(colour, kQuiet, "==="), where);
     for (const auto& row : rows) {
         std::string line = fmt::format("  {:<{}}  {:<{}}  {:<{}}  {}", row[0], widths[0], row[1], widths[1],
                                        row[2], widths[2], row[3]);

@@ -110,6 +110,10 @@ struct KernelInspection {
 
 struct Inspection {
     std::vector<KernelInspection> kernels;  // in the order of their first launch
+    // Copies from the device to the host whose calls returned only when the data was there, and
+    // their bytes.
+    std::uint64_t awaited_copies = 0;
+    std::uint64_t awaited_copy_bytes = 0;
 
     bool operator==(const Inspection&) const = default;
 };

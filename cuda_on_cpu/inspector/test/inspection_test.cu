@@ -9,6 +9,7 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda_on_cpu/async_copy.h"
@@ -68,6 +69,43 @@ AccessLine line(const KernelInspection& kernel, Space space, Operation operation
     const std::vector<AccessLine> found = lines(kernel, space, operation);
     EXPECT_EQ(found.size(), 1u);
     return found.empty() ? AccessLine{} : found.front();
+}
+
+// --- The host --------------------------------------------------------------------------------------
+
+TEST(Host, CopiesThatItWaitsFor) {
+    const Buffer<float> in(64), out(64);
+    float* pinned = nullptr;
+    ASSERT_EQ(cudaMallocHost(&pinned, 64 * sizeof(float)), cudaSuccess);
+    float value[64] = {};
+    const auto awaited = [](const std::function<void()>& work) {
+        const Inspection seen = inspect(work);
+        return std::pair(seen.awaited_copies, seen.awaited_copy_bytes);
+    };
+    const auto none = std::pair<std::uint64_t, std::uint64_t>(0, 0);
+    const auto copy = [&](void* to, const void* from, std::size_t floats, cudaMemcpyKind kind) {
+        EXPECT_EQ(cudaMemcpyAsync(to, from, floats * sizeof(float), kind, nullptr), cudaSuccess);
+    };
+    EXPECT_EQ(awaited([&] {
+                  copy(value, in.get(), 1, cudaMemcpyDeviceToHost);
+                  copy(value, in.get(), 2, cudaMemcpyDefault);
+                  EXPECT_EQ(cudaMemcpy(pinned, in.get(), 12, cudaMemcpyDeviceToHost), cudaSuccess);
+              }),
+              (std::pair<std::uint64_t, std::uint64_t>(3, 24)));
+    EXPECT_EQ(awaited([&] {
+                  copy(pinned, in.get(), 64, cudaMemcpyDeviceToHost);
+                  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+              }),
+              none)
+        << "pinned memory is copied to while the host continues";
+    EXPECT_EQ(awaited([&] {
+                  copy(out.get(), in.get(), 64, cudaMemcpyDeviceToDevice);
+                  copy(out.get(), in.get(), 64, cudaMemcpyDefault);
+                  copy(out.get(), value, 64, cudaMemcpyHostToDevice);
+                  copy(value, in.get(), 0, cudaMemcpyDeviceToHost);
+              }),
+              none);
+    EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
 }
 
 // --- Shared memory -------------------------------------------------------------------------------

@@ -43,12 +43,22 @@ transpose<32, true>: 16 blocks of 1024 threads
   active lanes          32.0 of 32 at an access, on average
   shared memory         4.1 KB per block
   occupancy             100 %, 2 blocks on a multiprocessor; limited by threads, registers not counted
+  registers             at most 64 for a thread of such a block; values beyond them spill
 
 === wide, matrix 128x128, not run
   too wide
 
 no findings
 )");
+}
+
+TEST_F(View, WithoutAnyKernelThereIsNoVerdict) {
+    InspectionFile file = example_inspection();
+    file.results[0].kernels.clear();
+    file.results[0].failure = "The program launched no kernel.";
+    const std::string shown = text(file);
+    EXPECT_NE(shown.find("\n  The program launched no kernel.\n"), std::string::npos) << shown;
+    EXPECT_TRUE(shown.ends_with("\nnothing was inspected\n")) << shown;
 }
 
 TEST_F(View, AFindingWithBothPlacesAndThreads) {
@@ -127,6 +137,76 @@ TEST_F(View, TheLineWithTheMostToGainComesFirst) {
     EXPECT_TRUE(order("kernel.cu:4:", "kernel.cu:3:")) << "a wavefront is 128 bytes, a sector 32";
     lines[0].ideal -= 20;
     EXPECT_TRUE(order("kernel.cu:3:", "kernel.cu:4:"));
+}
+
+TEST_F(View, CopiesThatTheHostWaitsFor) {
+    InspectionFile file = example_inspection();
+    EXPECT_EQ(text(file).find("copies to the host"), std::string::npos);
+    file.results[0].awaited_copies = 16;
+    file.results[0].awaited_copy_bytes = 64;
+    EXPECT_NE(text(file).find("  copies to the host    16, of 64 B in all, and the host waits for each\n"),
+              std::string::npos)
+        << text(file);
+    file.results[0].flops = 0;
+    EXPECT_NE(text(file).find("copies to the host"), std::string::npos) << "with or without an intensity";
+}
+
+TEST_F(View, RegistersAreScarceInLargeBlocks) {
+    InspectionFile file = example_inspection();
+    unsigned& threads = file.results[0].kernels[0].threads_per_block;
+    threads = 768;  // 65536 / 768 = 85.3
+    EXPECT_NE(text(file).find("  registers             at most 80 for a thread"), std::string::npos);
+    threads = 512;
+    EXPECT_EQ(text(file).find("  registers  "), std::string::npos);
+}
+
+TEST_F(View, ATailIsMoreThanAQuarterOfTheTime) {
+    InspectionFile file = example_inspection();
+    KernelInspection& kernel = file.results[0].kernels[0];
+    const auto has_tail = [&](std::uint64_t blocks, unsigned launches = 1) {
+        kernel.blocks = kernel.inspected_blocks = blocks;
+        kernel.launches = launches;
+        return text(file).find("  tail  ") != std::string::npos;
+    };
+    EXPECT_FALSE(has_tail(132));
+    EXPECT_TRUE(has_tail(133));
+    EXPECT_NE(text(file).find("133 blocks on the 132 multiprocessors of an H200: some get 2"),
+              std::string::npos);
+    EXPECT_TRUE(has_tail(197));
+    EXPECT_FALSE(has_tail(198)) << "198 of 264";
+    EXPECT_TRUE(has_tail(265)) << "265 of 396";
+    EXPECT_FALSE(has_tail(133, 133)) << "a block in each launch";
+    EXPECT_TRUE(has_tail(266, 2));
+}
+
+// transpose() with 16 blocks of 32 warps, whose line 4 loads and stores `out` in a loop.
+TEST_F(View, SumsInMemory) {
+    InspectionFile file = example_inspection();
+    KernelInspection& kernel = file.results[0].kernels[0];
+    AccessLine load = at(4, global_load(4, 4, stride(4)));
+    load.requests = 16 * 32 * 5;
+    AccessLine store = load;
+    store.operation = Operation::kStore;
+    const auto told = [&] { return text(file).find("  stored again  ") != std::string::npos; };
+    kernel.lines = {load, store};
+    kernel.global_written_bytes = 5 * kernel.unique_written_bytes;
+    EXPECT_NE(text(file).find("  stored again          tile, 5 times in a thread, at kernel.cu:4;"),
+              std::string::npos)
+        << text(file);
+    kernel.global_written_bytes = kernel.unique_written_bytes;
+    EXPECT_FALSE(told()) << "five elements, each once";
+    kernel.global_written_bytes = 5 * kernel.unique_written_bytes;
+    kernel.lines = {store};
+    EXPECT_FALSE(told()) << "no load";
+    kernel.lines = {at(5, load), store};
+    EXPECT_FALSE(told()) << "loaded in another line";
+    load.worst.array = "other";
+    kernel.lines = {load, store};
+    EXPECT_FALSE(told()) << "another array";
+    load.worst.array = store.worst.array;
+    load.requests = store.requests = 16 * 32;
+    kernel.lines = {load, store};
+    EXPECT_FALSE(told()) << "once in a thread";
 }
 
 TEST_F(View, WhatWasNotSeenIsSaid) {

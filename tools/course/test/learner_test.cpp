@@ -376,6 +376,17 @@ TEST_F(Learner, WhenTheCoreIsSolvedNextSaysSo) {
     EXPECT_TRUE(says("All 2 exercises are solved."));
 }
 
+TEST_F(Learner, ALinkIsShownAsItsText) {
+    directory_.write(
+        "day01_add/README.md",
+        "## Predict\n\n1. How many lanes has a [warp](README.md#warps)?\n"
+        "   <details><summary>Answer</summary>**32** ([all\n"
+        "   sizes](../docs/measured/day01.md#add)). `[=](x)` and [beyond/](beyond/README.md).</details>\n");
+    EXPECT_EQ(quiz("32\n"), kSuccess) << said();
+    EXPECT_TRUE(says("How many lanes has a warp?"));
+    EXPECT_TRUE(says("(all sizes: docs/measured/day01.md). `[=](x)` and beyond/.")) << said();
+}
+
 TEST_F(Learner, AQuizCountsTheFirstAnswerToEachQuestion) {
     EXPECT_EQ(quiz(""), kUsage);
     directory_.write("day01_add/README.md", "# Day 1\n");

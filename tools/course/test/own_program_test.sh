@@ -21,6 +21,7 @@ __global__ void __launch_bounds__(64) reverse(const float* in, float* out, int n
 }
 int main(int argc, char** argv) {
     const int code = argc > 1 ? atoi(argv[1]) : 0;
+    if (code == 4) exit(code);
     float *in, *out;
     cudaMalloc(&in, 64 * sizeof(float));
     cudaMalloc(&out, 64 * sizeof(float));
@@ -68,6 +69,12 @@ if [[ $COURSE_BUILD_DIR == "$COURSE_ROOT/build/inspect" ]]; then
     expect 'FINDING out_of_bounds'
     course 134 inspect reverse_of_test.cu -- 3  # assert() of the host
     expect 'FINDING race'
+    course 4 inspect reverse_of_test.cu -- 4  # before the launch
+    expect 'ended with exit code 4. The program launched no kernel'
+    expect 'Arguments of its own stand behind --: ./course inspect reverse_of_test.cu'
+    expect 'nothing was inspected'
+    course 1 profile reverse_of_test.cu -- 4
+    expect 'launched no kernel'
     course 2 inspect reverse_of_test.cu --size 3
     expect 'its own arguments stand behind --'
     course 2 inspect nowhere.cu

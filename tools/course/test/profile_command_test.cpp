@@ -77,6 +77,9 @@ class ProfileCommand : public testing::Test {
             "docs/measurements/h200/day01_vector_add.jsonl",
             R"({"format":"course records 1","day":"day01_vector_add","dtype":"float","role":"ours","spread_ms":0.1,"bytes":3e9,"flops":0,"percent_of_limit":null,"verified":true,"device":"d","driver":"1","cuda":"13.0","commit":"c","date":"2026-11-21","limit_bytes_per_second":4e12}
 {"problem":"add 2^20","version":"plain","median_ms":5,"l2":"warm"}
+{"problem":"add 2^10","version":"float4","median_ms":1,"l2":"warm"}
+{"problem":"add 2^20","version":"float4","median_ms":2,"l2":"warm"}
+{"problem":"add 2^22","version":"float4","median_ms":3,"l2":"flushed"}
 {"problem":"add 2^28","version":"plain","median_ms":9,"l2":"flushed"}
 {"problem":"add 2^28","version":"plain","median_ms":0.75,"l2":"warm"}
 )");
@@ -158,6 +161,7 @@ TEST_F(ProfileCommand, ShowsTheStoredCountersOfEachVersion) {
     EXPECT_TRUE(contains(output_, "unprofiled          750 µs")) << "warm, not flushed: " << output_;
     EXPECT_TRUE(contains(output_, "prepare 9.00 µs (latency)")) << output_;
     EXPECT_TRUE(contains(output_, "=== float4, add 2^28")) << output_;
+    EXPECT_TRUE(contains(output_, "unprofiled          2.00 ms for add 2^20")) << "the longest: " << output_;
     EXPECT_TRUE(contains(output_, "limited by latency: no unit is 60 % busy (memory is 40 % busy)"))
         << output_;
     EXPECT_TRUE(contains(output_, "./course profile 1 --inspect")) << output_;
@@ -171,7 +175,7 @@ TEST_F(ProfileCommand, AnInspectionThatIsBuiltStandsBesideThem) {
     EXPECT_EQ(profile({"day01", "--only", "plain"}), kSuccess) << messages_;
     EXPECT_TRUE(contains(read_text(directory_.path() / "arguments"), ".json|--only|plain|"));
     EXPECT_TRUE(contains(output_, "inspected here, add 1000")) << output_;
-    EXPECT_TRUE(contains(output_, "    sectors per load              16.00                         4.00\n"))
+    EXPECT_TRUE(contains(output_, "    sectors per load              16.00                           4.00\n"))
         << output_;
     EXPECT_FALSE(contains(output_, "float4,")) << output_;
     EXPECT_EQ(profile({"day01", "--only", "float4"}), kSuccess);
@@ -184,6 +188,31 @@ TEST_F(ProfileCommand, ComparesTwoVersions) {
     EXPECT_TRUE(contains(output_, "busy: memory            92 %")) << output_;
     EXPECT_TRUE(contains(output_, "-52 points")) << output_;
     EXPECT_EQ(profile({"day01", "--compare", "plain", "--only", "plain"}), kUsage);
+    EXPECT_EQ(profile({"day01", "--compare", "plain", "plain"}), kUsage);
+    EXPECT_TRUE(contains(messages_, "--compare: 'plain' stands there twice; expected two versions"))
+        << messages_;
+}
+
+TEST_F(ProfileCommand, NamesTheDamagedLineOfAFile) {
+    const auto message = [&](const std::string& text) {
+        directory_.write("docs/measurements/h200/day01_vector_add.counters.jsonl", text);
+        EXPECT_EQ(profile({"1"}), kFailed) << output_;
+        return messages_;
+    };
+    const std::string header = kHeader;
+    const std::string good = kernel_line("add 2^28", "plain", "add", 740, 92);
+    EXPECT_TRUE(contains(message(header + good + good.substr(0, 90)), ".counters.jsonl: line 3: "))
+        << messages_;
+    std::string damaged = good;
+    damaged.replace(damaged.find("740"), 3, "NaN");
+    EXPECT_TRUE(contains(message(header + damaged + good), ".counters.jsonl: line 2: ")) << messages_;
+    damaged = good;
+    damaged.replace(damaged.find("\"us\""), 4, "\"ns\"");
+    EXPECT_TRUE(contains(message(header + good + damaged), "line 3: ")) << messages_;
+    EXPECT_TRUE(contains(messages_, "key 'us' not found")) << messages_;
+    for (const std::string& headless : {good, std::string("7\n"), std::string()})
+        EXPECT_TRUE(contains(message(headless), "line 1: expected a header")) << messages_;
+    EXPECT_TRUE(contains(message(header), "no kernel behind the header")) << messages_;
 }
 
 TEST_F(ProfileCommand, AGpuIsMeasuredNow) {

@@ -22,6 +22,7 @@ Screen screen(const std::string& name, double memory) {
             .limited_by = "memory",
             .reason = "memory is busy & \"full\"",
             .limit = &advice_on(advice_on_limits(), "memory"),
+            .signs = {},
             .units = {{"memory", "92 %", "", memory, true}, {"FMA", "0 %", "", 0.1, true}},
             .hardware = {{"time", "1.50 ms", "", memory}},
             .waits = {{0.91, &advice_on(advice_on_stalls(), "barrier")}},
@@ -46,6 +47,16 @@ TEST(ProfilePage, HasTheScreensAsSections) {
     EXPECT_EQ(count(html, ">nothing<"), 0U) << "a row without figures";
     EXPECT_EQ(count(html, ">FMA<"), 0U) << "a bar of nothing";
     EXPECT_EQ(count(html, "What changed"), 0U);
+}
+
+TEST(ProfilePage, HasWhatStandsOutInsteadOfTheAdviceOnClassAndWaits) {
+    EXPECT_EQ(count(page({screen("plain", 92)}), "<p>Try: "), 2U);
+    Screen proved = screen("plain", 92);
+    proved.signs = {{"32 > 4 sectors", &advice_on(advice_on_signs(), "uncoalesced accesses")}};
+    const std::string html = page({proved});
+    EXPECT_EQ(count(html, "<b>32 &gt; 4 sectors</b>: each request of a warp"), 1U);
+    EXPECT_EQ(count(html, "<p>Try: "), 1U);
+    EXPECT_EQ(count(html, "<p>Try: adjacent lanes on adjacent elements"), 1U);
 }
 
 TEST(ProfilePage, BeginsWithTheDifferencesOfAComparison) {

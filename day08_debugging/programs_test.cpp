@@ -146,6 +146,8 @@ TEST_F(Average, AnyNumberOfSamplesHasItsMeans) {
     expect_prints("average", "1", "0.0\n");
     expect_prints("average", "512", "127.5\n383.5\n");
     expect_reliable("average", "1000", "127.5\n383.5\n639.5\n883.5\n");
+    const ShellOutcome outcome = run("average", "1000", "CUDA_ON_CPU_BARRIERS=whole");
+    EXPECT_EQ(outcome.exit_code, 0) << "a barrier is still in a branch\n" << outcome.text;
 }
 
 TEST_F(Photos, EachHasMemoryOfItsOwn) {

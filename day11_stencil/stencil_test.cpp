@@ -105,7 +105,9 @@ class VersionTest : public course::DeviceTestWithParam<ShapeAndVersion> {
             if (std::isnan(got[i]) && std::isnan(exact[i]) && !course::is_unwritten(got[i])) continue;
             FAIL() << "cell (" << i % extents.nx << ", " << i / extents.nx % extents.ny << ", "
                    << i / extents.nx / extents.ny << ") is " << got[i] << "; expected " << exact[i]
-                   << ", bit for bit";
+                   << ", bit for bit\n"
+                   << course::verify(got, std::vector<double>(exact.begin(), exact.end()), {.factor = 0})
+                          .message();
         }
         EXPECT_EQ(grids.out.damage(), "");
         EXPECT_EQ(grids.spare.damage(), "");

@@ -28,8 +28,8 @@ int BlockBarrier::sync(BarrierKind kind, int predicate, Site site) {
         kind_ = kind;
         site_ = site;
         true_count_ = 0;
-    } else if (kind_ != kind ||
-               (kind != BarrierKind::split && !same_place(site_, site) && !environment().any_barriers)) {
+    } else if (kind_ != kind || (kind != BarrierKind::split && !same_place(site_, site) &&
+                                 environment().barriers != BarrierRule::any)) {
         fail_at_different_barrier(kind, site);
     }
     true_count_ += predicate != 0 ? 1 : 0;
@@ -67,11 +67,29 @@ void BlockBarrier::wait(Site site) {
     block_.notify(event::SplitBarrierLeft{scheduler.thread_number()});
 }
 
+// A thread that ends before the block's first barrier counts as arrived at all of them, as on a
+// GPU.
+void BlockBarrier::fail_without_ended_threads() {
+    block_.fail(cudaErrorLaunchFailure,
+                std::to_string(ended_after_one_) + " of the block's " +
+                    std::to_string(block_.scheduler().threads()) + " threads have come to barriers before " +
+                    name_of(kind_) +
+                    ", and have ended without this one. A barrier in a branch must be reached by the whole "
+                    "block",
+                site_);
+}
+
 void BlockBarrier::thread_ended() {
+    if (released_ > 0) ++ended_after_one_;
     if (arrived_ > 0 && arrived_ == block_.scheduler().live_threads()) release();
 }
 
 void BlockBarrier::release() {
+    if (kind_ != BarrierKind::split) {
+        if (ended_after_one_ > 0 && environment().barriers == BarrierRule::whole)
+            fail_without_ended_threads();
+        ++released_;
+    }
     ++phase_;
     block_.note_progress();
     block_.notify(event::BarrierReleased{});

@@ -40,6 +40,15 @@ bool second_word(const char* name, std::string_view first, std::string_view seco
     refuse_setting(name, word, (std::string(first) + " or " + std::string(second)).c_str());
 }
 
+BarrierRule barrier_rule(const char* name) {
+    const char* text = std::getenv(name);
+    const std::string_view word = text == nullptr ? "" : text;
+    if (word.empty() || word == "same") return BarrierRule::same;
+    if (word == "any") return BarrierRule::any;
+    if (word == "whole") return BarrierRule::whole;
+    refuse_setting(name, word, "same, any or whole");
+}
+
 // "cudaMemcpy:2"
 Refusal refusal_of(const char* name) {
     const char* text = std::getenv(name);
@@ -100,7 +109,7 @@ const Environment& environment() {
         .named_lines = second_word("CUDA_ON_CPU_PRINTF", "plain", "threads"),
         .late_stores = second_word("CUDA_ON_CPU_STORES", "prompt", "late"),
         .findings = !second_word("CUDA_ON_CPU_FINDINGS", "on", "off"),
-        .any_barriers = second_word("CUDA_ON_CPU_BARRIERS", "same", "any"),
+        .barriers = barrier_rule("CUDA_ON_CPU_BARRIERS"),
         .lockstep = second_word("CUDA_ON_CPU_LOCKSTEP", "0", "1"),
         .hints = !second_word("CUDA_ON_CPU_HINTS", "on", "off"),
         .limit = positive_number("CUDA_ON_CPU_LIMIT", 0, 86400),

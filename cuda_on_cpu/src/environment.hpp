@@ -28,6 +28,10 @@ struct Capability {
 
 // A kind of calls, of which CUDA_ON_CPU_REFUSE=cudaMemcpy:2 refuses the second; 0: none.
 enum class RefusedCall { allocation, copy, launch };
+// Threads of a block may meet at different __syncthreads() with `any`. With `whole`, a thread that
+// has come to one may not end while others come to a further one.
+enum class BarrierRule { same, any, whole };
+
 struct Refusal {
     RefusedCall call{};
     unsigned number = 0;
@@ -48,10 +52,10 @@ struct Environment {
     bool late_stores;  // CUDA_ON_CPU_STORES=late: see inspector/late_stores.cpp
     // CUDA_ON_CPU_FINDINGS=off: an inspection only counts accesses, without looking for mistakes.
     bool findings;
-    bool any_barriers;  // CUDA_ON_CPU_BARRIERS=any: threads of a block may meet at different __syncthreads()
-    bool lockstep;      // CUDA_ON_CPU_LOCKSTEP=1: warp-synchronous code runs as on GPUs before Volta
-    bool hints;         // CUDA_ON_CPU_HINTS=off: see exit_report.hpp
-    unsigned limit;     // CUDA_ON_CPU_LIMIT: seconds that a launch may take; 0: any number
+    BarrierRule barriers;  // CUDA_ON_CPU_BARRIERS
+    bool lockstep;         // CUDA_ON_CPU_LOCKSTEP=1: warp-synchronous code runs as on GPUs before Volta
+    bool hints;            // CUDA_ON_CPU_HINTS=off: see exit_report.hpp
+    unsigned limit;        // CUDA_ON_CPU_LIMIT: seconds that a launch may take; 0: any number
     bool notice_is_set;
     // CUDA_ON_CPU_LEAKS=on: the end reports allocations that were never freed, and handles that
     // were never destroyed.

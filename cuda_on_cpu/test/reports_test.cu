@@ -598,14 +598,43 @@ __global__ void exchange_by_halves(int* out) {
         out[t] = values[t - 32];
     }
 }
-// ctest sets CUDA_ON_CPU_BARRIERS=any for this one.
+// ctest sets CUDA_ON_CPU_BARRIERS=any for the first test, =whole for the others.
+bool barriers_are(const char* rule) {
+    const char* const set = std::getenv("CUDA_ON_CPU_BARRIERS");
+    return set != nullptr && std::string_view(set) == rule;
+}
 TEST(Barriers, OfTwoBranchesMeetWhereThatIsAskedFor) {
-    if (std::getenv("CUDA_ON_CPU_BARRIERS") == nullptr) GTEST_SKIP() << "needs CUDA_ON_CPU_BARRIERS=any";
+    if (!barriers_are("any")) GTEST_SKIP() << "needs CUDA_ON_CPU_BARRIERS=any";
     DeviceVector<int> out(64);
     exchange_by_halves<<<1, 64>>>(out.data());
     const std::vector<int> got = out.to_host();
     for (int t = 0; t < 64; ++t)
         EXPECT_EQ(got[t], (t + 32) % 64);
+}
+
+constexpr int kBarrierInBranch = __LINE__ + 5;
+__global__ void sum_with_a_barrier_in_a_branch() {
+    for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (threadIdx.x < stride) {
+            // the other threads end after the last round
+            __syncthreads();
+        }
+    }
+}
+__global__ void barriers_of_the_first(unsigned count) {
+    if (threadIdx.x >= count) return;
+    __syncthreads();
+    __syncthreads();
+}
+TEST(Barriers, MayNotBeLeftOutByThreadsThatHaveComeToAnother) {
+    if (!barriers_are("whole")) GTEST_SKIP() << "needs CUDA_ON_CPU_BARRIERS=whole";
+    barriers_of_the_first<<<2, 64>>>(40);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << "those that end before the first barrier count";
+    const std::string report =
+        report_of(cudaErrorLaunchFailure, [] { sum_with_a_barrier_in_a_branch<<<1, 64>>>(); });
+    EXPECT_TRUE(
+        mentions(report, {"of the block's", "have ended without this one", at_line(kBarrierInBranch)}))
+        << report;
 }
 
 __global__ void leave_oneself_out() {

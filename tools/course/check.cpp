@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -217,13 +218,39 @@ CauseJudgement judge_cause(const Learner& learner, const WorkbookEntry& entry) {
                        read_text_file(learner.book.mine(entry)));
 }
 
+// Are there counters of the file that the exercise starts from? It is a version of the exercise's
+// name.
+bool has_counters(const Checkout& checkout, const WorkbookEntry& entry) {
+    namespace fs = std::filesystem;
+    if (!fs::is_directory(checkout.measurements())) return false;
+    const auto of_machine = [&](const fs::directory_entry& machine) {
+        std::ifstream file(machine.path() / (entry.chapter->directory + ".counters.jsonl"));
+        for (std::string line; std::getline(file, line);) {
+            if (nlohmann::json::parse(line).value("version", "") == entry.exercise->name) return true;
+        }
+        return false;
+    };
+    return std::ranges::any_of(fs::directory_iterator(checkout.measurements()), of_machine);
+}
+
+// What counters show, such as spills, an inspection may not.
+void print_evidence(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout) {
+    const std::string mine = Workbook::shown(learner.book.mine(entry));
+    if (has_counters(checkout, entry))
+        fmt::print("  The evidence: ./course profile {} --only {}, ./course check {} --inspect\n",
+                   entry.chapter->name, entry.exercise->name, entry.id);
+    else if (!entry.exercise->version.empty())
+        fmt::print("  The evidence: ./course check {} --inspect\n", entry.id);
+    else
+        fmt::print("  The evidence: ./course run {}, ./course inspect {}\n", mine, mine);
+}
+
 // Before anything is built: a repair without a cause would be a guess. The inspection that was
 // requested is the evidence, and is shown all the same.
 Judgement refuse_verdict(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
                          const CheckCommand& command, const CauseJudgement& cause) {
     learner.logbook.update(entry.id, [](ExerciseRecord& record) { ++record.failures; });
-    const bool is_version = !entry.exercise->version.empty();
-    if (is_version && command.inspect) {
+    if (!entry.exercise->version.empty() && command.inspect) {
         const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
         CheckCommand without_the_lessons = command;  // a page would show the solution
         without_the_lessons.html.clear();
@@ -231,11 +258,7 @@ Judgement refuse_verdict(Learner& learner, const WorkbookEntry& entry, const Che
         assess_if_possible(learner, entry, checkout, without_the_lessons, true);
     }
     fmt::print("{} {}: {}", styled("not yet", kBad, stdout), entry.id, cause.text);
-    const std::string mine = Workbook::shown(learner.book.mine(entry));
-    if (is_version)
-        fmt::print("  The evidence: ./course check {} --inspect\n", entry.id);
-    else
-        fmt::print("  The evidence: ./course run {}, ./course inspect {}\n", mine, mine);
+    print_evidence(learner, entry, checkout);
     fmt::print("  {}\n  A hint: ./course hint {}\n", describe(learner.book, entry), entry.id);
     return {.verdict = "not yet", .why = cause.text, .cause = cause.state};
 }

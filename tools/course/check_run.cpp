@@ -39,6 +39,12 @@ constexpr Schedule kLastToFirst = {"descending", "prompt", "issue", "in both ord
 constexpr const char* kOrderMatters =
     "the result depends on the order of threads. Is a barrier or an atomic missing, or do two threads write "
     "the same element?";
+constexpr const char* kNotYetWritten =
+    "\n  Never written, or not yet when it was read: does the host wait for the stream that the work is in, "
+    "and does each stream wait for the event that it needs?\n";
+constexpr const char* kTimeMatters =
+    "Runs in the same order of threads differ, too: the result depends on what other blocks have done so "
+    "far. Does a block use what another one has not stored yet, or has already changed?";
 constexpr Schedule kLateStores = {"ascending", "late", "issue", "with late stores",
                                   " when each thread reads early and writes late, as it may: a barrier or an "
                                   "atomic is missing, or comes too early"};
@@ -150,20 +156,25 @@ std::string without_addresses_and_times(const std::string& failure) {
     return std::regex_replace(failure, what, "");
 }
 
+// Only the first failure is compared: it is the test's smallest case, with the fewest blocks. It
+// names the cause itself when the stand-in has stopped a kernel, also that of a program which the
+// test runs.
+bool has_other_values(const CheckResult& failed, const CheckResult& other) {
+    return !other.died && !other.timed_out &&
+           failed.first_failure.find("cuda_on_cpu: kernel ") == std::string::npos &&
+           without_addresses_and_times(other.first_failure) !=
+               without_addresses_and_times(failed.first_failure);
+}
+
 // Values that are wrong in another way when threads run in another order come from a race: a cause
-// that the values themselves do not show. Only the first failure is compared: it is the test's
-// smallest case, with the fewest blocks, whose order differs in each run. It names the cause itself
-// when the stand-in has stopped a kernel, also that of a program which the test runs.
-std::string effect_of_order(const CheckResult& first_to_last, const CheckResult& last_to_first) {
-    if (last_to_first.died || last_to_first.timed_out ||
-        first_to_last.first_failure.find("cuda_on_cpu: kernel ") != std::string::npos ||
-        without_addresses_and_times(last_to_first.first_failure) ==
-            without_addresses_and_times(first_to_last.first_failure))
-        return "";
-    return fmt::format(
-        "\n  When the last thread of a block runs first, {}: {}\n",
-        last_to_first.verdict == Verdict::kPassed ? "the tests pass" : "the test fails with other values",
-        kOrderMatters);
+// that the values themselves do not show. Where they are steady in one order, that is; blocks run
+// in another order each time.
+std::string effect_of_order(const CheckResult& last_to_first, bool is_steady) {
+    const char* const what =
+        last_to_first.verdict == Verdict::kPassed ? "the tests pass" : "the test fails with other values";
+    return is_steady
+               ? fmt::format("\n  When the last thread of a block runs first, {}: {}\n", what, kOrderMatters)
+               : fmt::format("\n  {}\n", kTimeMatters);
 }
 
 // Shows a notice on a terminal during its lifetime.
@@ -234,6 +245,7 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
         runs.push_back(run_of(program, entry, schedule, key));
     SlowKernels slow(runs.size(), root, key);
     CheckResult result;
+    std::optional<CheckResult> other_order;  // has other values than the first run
     bool is_compared = false;
     const auto on_end = [&](std::size_t i, const Captured& run) {
         if (is_interrupted(run.exit_code)) throw Interrupted();
@@ -241,12 +253,16 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
             result_of(run, slow.place(i), program, entry, schedules[i], options, root, key);
         slow.wait_for(i + 1);
         if (result.verdict == Verdict::kFailed && i == 1) {  // the first run has failed
-            result.text += effect_of_order(result, ended);
+            if (has_other_values(result, ended)) other_order = ended;
             return false;
         }
         result = ended;
-        is_compared = i == 0 && result.verdict == Verdict::kFailed && !result.died && !result.timed_out &&
-                      schedules.size() > 1;
+        // Where work waits for other work, values may differ from run to run without a race.
+        const bool has_streams = !entry.exercise->streams.empty();
+        if (i == 0 && has_streams && result.first_failure.find("never written") != std::string::npos)
+            result.text += kNotYetWritten;
+        is_compared = i == 0 && !has_streams && result.verdict == Verdict::kFailed && !result.died &&
+                      !result.timed_out && schedules.size() > 1;
         return result.verdict == Verdict::kPassed || is_compared;
     };
     capture_together(
@@ -255,6 +271,18 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
          .on_end = on_end,
          .patience = [&] { return is_compared ? kPatienceWithOtherOrder : std::chrono::milliseconds{}; }},
         options.limit);
+    if (other_order) {
+        // Blocks that wait for one another may find another state in each run.
+        bool is_steady = true;
+        const auto compare = [&](std::size_t, const Captured& run) {
+            if (is_interrupted(run.exit_code)) throw Interrupted();
+            is_steady = !has_other_values(
+                result, result_of(run, "", program, entry, schedules.front(), options, root, key));
+            return false;
+        };
+        capture_together({runs.front()}, {.on_end = compare}, kPatienceWithOtherOrder);
+        result.text += effect_of_order(*other_order, is_steady);
+    }
     result.schedules = praise_of(schedules);
     return result;
 }

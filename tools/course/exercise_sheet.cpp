@@ -1,6 +1,7 @@
 #include "exercise_sheet.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -150,12 +151,11 @@ class Parser {
             if (value != "inspection") fail(fmt::format("needs is '{}'; expected inspection", value));
             exercise.needs_inspection = true;
         } else if (key == "traffic") {
+            static const std::vector<std::string_view> kKinds = {"global", "shared",    "atomics", "accesses",
+                                                                 "loads",  "different", "lanes"};
             for (const std::string& memory : values) {
-                if (memory != "global" && memory != "shared" && memory != "atomics" && memory != "accesses" &&
-                    memory != "loads")
-                    fail(fmt::format(
-                        "traffic is '{}'; expected any of global, shared, atomics, accesses and loads",
-                        memory));
+                if (std::ranges::find(kKinds, memory) == kKinds.end())
+                    fail(fmt::format("traffic is '{}'; expected any of {}", memory, fmt::join(kKinds, ", ")));
             }
             exercise.traffic = values;
         } else if (key == "streams") {

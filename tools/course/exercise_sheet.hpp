@@ -17,7 +17,9 @@
 //     - traffic: `global`, `shared`, `atomics`                  the memory to which the version must not have more traffic
 //                                                             than the lesson's, atomics: operations in global memory,
 //                                                             accesses: those to global memory that are not atomic,
-//                                                             loads: those of global and of shared memory; optional
+//                                                             loads: those of global and of shared memory,
+//                                                             different: bytes of shared memory that a warp's loads need,
+//                                                             each once, lanes: those that take part in an atomic access; optional
 //     - streams: late, random                                 is checked with work in streams as late as it may, and in a random
 //                                                             order, too; optional
 //     - minutes: 10                                           for a learner who has solved those before
@@ -58,7 +60,8 @@ struct Exercise {
     std::string tests{};
     std::string version{};
     bool needs_inspection = false;
-    std::vector<std::string> traffic{};  // any of "global", "shared", "atomics", "accesses" and "loads"
+    std::vector<std::string>
+        traffic{};  // any of "global", "shared", "atomics", "accesses", "loads", "different", "lanes"
     std::vector<std::string> streams{};  // any of "late" and "random"
     int minutes = 0;
     std::string task{};

@@ -32,6 +32,8 @@ constexpr double kAlike = 1.01;         // two lines count as equal within 1 % w
 constexpr double kMuchMore = 1.25;
 constexpr double kMuchMisuse = 0.02;  // beyond the ideal, on top of the lesson's own excess
 constexpr double kManyRequests = 1.5;
+constexpr double kFewerLanes = 0.5;  // in an atomic request, on average
+constexpr double kManyBytes = 1.1;   // different ones, which the warps' loads need from shared memory
 
 constexpr std::uintmax_t kMostFigures =
     64'000'000;  // bytes that one program writes; scripts/sandbox.sh cuts there
@@ -113,6 +115,7 @@ Traffic traffic(const InspectedVersion& version, Space space, Counted counted = 
 // sectors do not show.
 struct Atomics {
     std::uint64_t lanes = 0;
+    std::uint64_t requests = 0;
     const AccessLine* most = nullptr;  // the line with the most of them
 };
 
@@ -123,6 +126,8 @@ Atomics atomics_of(const InspectedVersion& version) {
             if (line.space != Space::kGlobal || line.operation != Operation::kAtomic) continue;
             sum.lanes += static_cast<std::uint64_t>(
                 std::llround(blocks_each(kernel) * static_cast<double>(line.active_lanes)));
+            sum.requests += static_cast<std::uint64_t>(
+                std::llround(blocks_each(kernel) * static_cast<double>(line.requests)));
             if (sum.most == nullptr || line.active_lanes > sum.most->active_lanes) sum.most = &line;
         }
     }
@@ -199,6 +204,52 @@ std::string objection_to(const Atomics& mine, const Atomics& lesson) {
         "    {}: {:.3g} of 32 lanes take part in each request\n",
         mine.lanes, lesson.lanes, place_of(mine.most->source),
         static_cast<double>(mine.most->active_lanes) /
+            static_cast<double>(std::max<std::uint64_t>(mine.most->requests, 1)));
+}
+
+// How often a block looks for another one's value depends on the time; how many lanes look does
+// not.
+std::string objection_to_lanes(const Atomics& mine, const Atomics& lesson) {
+    const auto of_request = [](const Atomics& atomics) {
+        return static_cast<double>(atomics.lanes) /
+               static_cast<double>(std::max<std::uint64_t>(atomics.requests, 1));
+    };
+    if (mine.most == nullptr || of_request(mine) >= kFewerLanes * of_request(lesson)) return "";
+    return fmt::format(
+        "  On average {:.3g} of 32 lanes take part in a relaxed or an atomic access to global memory, in the "
+        "lesson's version {:.3g}.\n"
+        "    Most of them: {}\n",
+        of_request(mine), of_request(lesson), place_of(mine.most->source));
+}
+
+// What the lanes of a warp load in common counts once: it depends on which lanes have which
+// results. A wavefront of wide loads does not show it, because it serves 8 of the 32 lanes.
+struct SharedBytes {
+    std::uint64_t bytes = 0;
+    const AccessLine* most = nullptr;  // the line with the most of them
+};
+
+SharedBytes shared_bytes_of(const InspectedVersion& version) {
+    SharedBytes sum;
+    for (const KernelInspection& kernel : version.kernels) {
+        for (const AccessLine& line : kernel.lines) {
+            if (line.space != Space::kShared || line.operation != Operation::kLoad) continue;
+            sum.bytes += static_cast<std::uint64_t>(
+                std::llround(blocks_each(kernel) * static_cast<double>(line.bytes_used)));
+            if (sum.most == nullptr || line.bytes_used > sum.most->bytes_used) sum.most = &line;
+        }
+    }
+    return sum;
+}
+
+std::string objection_to(const SharedBytes& mine, const SharedBytes& lesson) {
+    if (static_cast<double>(mine.bytes) <= kManyBytes * static_cast<double>(lesson.bytes)) return "";
+    return fmt::format(
+        "  Its warps load {} different bytes from shared memory, those of the lesson's version {}. A warp "
+        "needs fewer where more of its lanes load the same ones.\n"
+        "    {}: each request of a warp loads {:.3g} different bytes\n",
+        mine.bytes, lesson.bytes, place_of(mine.most->source),
+        static_cast<double>(mine.most->bytes_used) /
             static_cast<double>(std::max<std::uint64_t>(mine.most->requests, 1)));
 }
 
@@ -437,6 +488,10 @@ std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVe
                              traffic(lesson, Space::kGlobal, Counted::kNotAtomic), Space::kGlobal);
     if (std::ranges::find(memory, "atomics") != memory.end())
         text += objection_to(atomics_of(mine), atomics_of(lesson));
+    if (std::ranges::find(memory, "lanes") != memory.end())
+        text += objection_to_lanes(atomics_of(mine), atomics_of(lesson));
+    if (std::ranges::find(memory, "different") != memory.end())
+        text += objection_to(shared_bytes_of(mine), shared_bytes_of(lesson));
     return text;
 }
 

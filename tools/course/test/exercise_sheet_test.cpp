@@ -134,7 +134,7 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
         {"- version: `one`", "- version: `one`, `two`", "'version' is a list"},
         {"needs: inspection", "needs: a GPU", "needs is 'a GPU'; expected inspection"},
         {"`global`, `shared`", "`global`, `local`",
-         "traffic is 'local'; expected any of global, shared, atomics, accesses and loads"},
+         "traffic is 'local'; expected any of global, shared, atomics, accesses, loads, different, lanes"},
         {"- version: `one`", "- streams: early", "streams is 'early'; expected late, random or both"},
         {"- version: `one`\n", "", "'- traffic:' compares versions; expected '- version:', too"},
         {"- cause: race | a | b", "- cause: race", "cause is 'race'; expected 'NAME | `text of the line`'"},

@@ -100,6 +100,8 @@ if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA
 fi
 got=nan
 if grep -q got_order "$file"; then got=$CUDA_ON_CPU_ORDER; fi
+if grep -q got_unwritten "$file"; then got="nan, never written, $CUDA_ON_CPU_ORDER"; fi
+if grep -q got_time "$file"; then got=$(date +%s%N); fi
 if grep -q got_address "$file"; then got="0x$$ after $$.5 ms"; fi
 if grep -q got_stopped "$file"; then got="cuda_on_cpu: kernel k: stopped, $CUDA_ON_CPU_ORDER"; fi
 event failure A.B/x ',"file":"a_test.cpp","line":7,"message":"[2]: expected 1, got '"$got"'"'
@@ -646,6 +648,13 @@ TEST_F(Learner, ValuesThatDependOnTheOrderOfThreadsAreAHintAtARace) {
     }
 }
 
+TEST_F(Learner, ValuesThatDifferFromRunToRunAreNoHintAtTheOrderOfThreads) {
+    write_mine("got_time");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("the result depends on what other blocks have done so far")) << said();
+    EXPECT_FALSE(says("the result depends on the order of threads")) << said();
+}
+
 TEST_F(Learner, AllSchedulesRunAtOnce) {
     write_days("true");
     write_mine("int one() { return 1; } // meets_the_others");
@@ -699,6 +708,10 @@ TEST_F(Learner, StreamsRunInOtherOrdersWhereAnExerciseAsksForIt) {
     write_mine("int one() { return 1; } // no_event_random:1");
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_TRUE(says("when work in streams runs in another order, as it may: an event"));
+    write_mine("got_unwritten");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("does the host wait for the stream that the work is in")) << said();
+    EXPECT_FALSE(says("the order of threads")) << said();
 }
 
 TEST_F(Learner, WhatDoesNotCompileIsShown) {
@@ -1324,6 +1337,22 @@ TEST_F(Verdicts, TheEvidenceIsShownThatWasAskedFor) {
     EXPECT_TRUE(says("its verdict is still open"));
     EXPECT_TRUE(says("The evidence: ./course check day01/first --inspect"));
     EXPECT_FALSE(std::filesystem::exists(page) && !read_text(page).empty()) << "it would show the solution";
+}
+
+TEST_F(Verdicts, StoredCountersAreTheFirstEvidence) {
+    std::string sheet = read_text(directory_.path() / "day01_add/exercises.md");
+    write_sheet(sheet.insert(sheet.find("- minutes: 1\n"), "- version: `first_repaired`\n"));
+    const auto store_counters_of = [&](const std::string& version) {
+        directory_.write("docs/measurements/h200/day01_add.counters.jsonl",
+                         "{\"device\": \"NVIDIA H200\"}\n{\"version\": \"" + version + "\"}\n");
+        EXPECT_EQ(course({"check", "first"}), kFailed);
+    };
+    store_counters_of("first");
+    EXPECT_TRUE(
+        says("The evidence: ./course profile day01 --only first, ./course check day01/first --inspect\n"))
+        << said();
+    store_counters_of("first_repaired");
+    EXPECT_TRUE(says("The evidence: ./course check day01/first --inspect\n")) << said();
 }
 
 TEST_F(Verdicts, OtherFilesToRepairAreNotBlamed) {

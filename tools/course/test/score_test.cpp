@@ -145,6 +145,26 @@ TEST(Score, ALoadTooManyIsSeenBesideManyStoresWhereLoadsAreCompared) {
     EXPECT_EQ(objection_to_traffic(merge(100), merge(100), {"loads"}), "");
 }
 
+TEST(Score, BytesThatLanesCouldLoadInCommonAreAnObjectionWhereThatIsCompared) {
+    const auto matmul = [](std::uint64_t different) {
+        AccessLine load = line(Space::kShared, 40, 40, 7);
+        load.operation = Operation::kLoad;
+        load.requests = 10;
+        load.bytes_used = different;
+        AccessLine store = load;
+        store.operation = Operation::kStore;
+        store.bytes_used = 100 * different;
+        return version({load, store});
+    };
+    EXPECT_EQ(objection_to_traffic(matmul(1600), matmul(1280), {"loads"}), "");
+    EXPECT_EQ(objection_to_traffic(matmul(1600), matmul(1280), {"different"}),
+              "  Its warps load 1600 different bytes from shared memory, those of the lesson's version 1280. "
+              "A warp needs fewer where more of its lanes load the same ones.\n"
+              "    my/a.cu:7: each request of a warp loads 160 different bytes\n");
+    EXPECT_EQ(objection_to_traffic(matmul(1300), matmul(1280), {"different"}), "");
+    EXPECT_EQ(objection_to_traffic(matmul(640), matmul(1280), {"different"}), "");
+}
+
 TEST(Score, ManyAtomicsInThePlaceOfOneAreAnObjection) {
     const auto atomics = [](std::uint64_t requests, std::uint64_t lanes) {
         AccessLine access = line(Space::kGlobal, requests, requests, 7);
@@ -159,6 +179,12 @@ TEST(Score, ManyAtomicsInThePlaceOfOneAreAnObjection) {
     EXPECT_EQ(objection_to_traffic(atomics(10, 32), atomics(10, 1), {"global"}), "");
     EXPECT_EQ(objection_to_traffic(atomics(15, 1), atomics(10, 1), {"atomics"}), "");
     EXPECT_EQ(objection_to_traffic(version({}), atomics(10, 1), {"atomics"}), "");
+    // However many requests there are: as many lanes should share them.
+    EXPECT_EQ(
+        objection_to_traffic(atomics(10, 1), atomics(90, 32), {"lanes"}),
+        "  On average 1 of 32 lanes take part in a relaxed or an atomic access to global memory, in the "
+        "lesson's version 32.\n    Most of them: my/a.cu:7\n");
+    EXPECT_EQ(objection_to_traffic(atomics(90, 16), atomics(10, 32), {"lanes"}), "");
 }
 
 TEST(Score, OfAWarpThatDivergesItsLanesAreCounted) {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -407,21 +409,18 @@ TEST_P(TopKTest, ZerosAreEqual) {
     }
 }
 
-// --- Published thresholds ------------------------------------------------------------------------
+// --- Thresholds ----------------------------------------------------------------------------------
 
-// Results do not depend on them, so the test looks at the scratch memory: a block fills up its
-// piece of a row with words of which all bits are set. The last block of a row to finish reads the
-// thresholds of all others. They let it keep about k / blocks elements; without them it keeps k.
-class PublishedThresholdsTest : public course::DeviceTest {
+// Results do not depend on them, so the tests look at the scratch memory. It begins with the lists
+// of the blocks.
+class ThresholdsTest : public course::DeviceTest {
   protected:
-    static std::ptrdiff_t words_without_key(const std::string& version, const TopKShape& s) {
+    // The scratch memory afterwards, zeros before. All s.m rows have these distances.
+    static std::vector<std::uint64_t> scratch_of(const std::string& version, const TopKShape& s,
+                                                 const std::vector<float>& distances) {
         const auto& selector = course::find_version(day48::top_k_versions(), version).launcher;
-        // Each tile has each of the values 0 to 255 once.
-        std::vector<float> points(s.n);
-        for (std::size_t col = 0; col < s.n; ++col)
-            points[col] = static_cast<float>(col * 77 % 256);
         TestBatch<const float> a(std::vector<float>(s.m, 1.0f), 1, s.m, 1, {});
-        TestBatch<const float> b(points, 1, 1, s.n, {});
+        TestBatch<const float> b(distances, 1, 1, s.n, {});
         DeviceBuffer<float> values(s.m * s.k);
         DeviceBuffer<std::uint32_t> indices(values.size());
         const std::vector<std::uint64_t> zeros(selector.scratch_size(s));
@@ -433,17 +432,44 @@ class PublishedThresholdsTest : public course::DeviceTest {
                          .indices = indices.span(),
                          .scratch = scratch.span()},
                         nullptr);
-        return std::ranges::count(scratch.to_host(), ~std::uint64_t{0});
+        return scratch.to_host();
     }
 };
 
-TEST_F(PublishedThresholdsTest, ABlockDropsWhatThoseOfOtherBlocksExclude) {
+// Eight tiles of ascending values for each block. After two tiles a list is full and shortened, and
+// no later value is less than the threshold.
+TEST_F(ThresholdsTest, ABlockDropsWhatItsOwnExcludes) {
+    constexpr std::size_t kShare = 8 * 256;
+    const TopKShape s{2, course::multiprocessors() * kShare, 1, 1, 16, Metric::kDot};
+    std::vector<float> ascending(s.n);
+    std::iota(ascending.begin(), ascending.end(), 0.0f);
+    std::size_t listed = 0;
+    for (const std::uint64_t word : scratch_of("fused_own_bounds", s, ascending)) {
+        const auto col = static_cast<std::uint32_t>(word);  // if it is a key
+        if (col == 0 || col >= s.n) continue;
+        ++listed;
+        EXPECT_LT(col % kShare, 512u) << "the column of a key in a list; the block has seen 16 better ones";
+    }
+    EXPECT_GT(listed, 0u);
+}
+
+// A block fills up its piece of a row with words of which all bits are set. The last block of a row
+// to finish reads the thresholds of all others. They let it keep about k / blocks elements; without
+// them it keeps k.
+TEST_F(ThresholdsTest, ABlockDropsWhatThoseOfOtherBlocksExclude) {
     const std::size_t blocks = course::multiprocessors();
     if (blocks == 1) GTEST_SKIP() << "needs two multiprocessors: blocks that share a row";
     // Eight tiles for each block. With two blocks, the last one drops about 3/8 k elements of each
     // of the two rows; with more blocks, more.
     const TopKShape s{2, blocks * 8 * 256, 1, 1, 512, Metric::kDot};
-    EXPECT_GE(words_without_key("fused", s), words_without_key("fused_own_bounds", s) + 128);
+    // Each tile has each of the values 0 to 255 once.
+    std::vector<float> distances(s.n);
+    for (std::size_t col = 0; col < s.n; ++col)
+        distances[col] = static_cast<float>(col * 77 % 256);
+    const auto words_without_key = [&](const std::string& version) {
+        return std::ranges::count(scratch_of(version, s, distances), ~std::uint64_t{0});
+    };
+    EXPECT_GE(words_without_key("fused"), words_without_key("fused_own_bounds") + 128);
 }
 
 TEST_P(TopKTest, NoRows) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "beyond/blockwise.hpp"
@@ -178,6 +179,55 @@ course::Case make_quantization(const course::Dims& size, Method method) {
     return result;
 }
 
+// --- Back ----------------------------------------------------------------------------------------
+
+// Codes to values with given scales. Small matrices only: it is here for `check` and `inspect`.
+course::Case make_dequantization(const course::Dims& size) {
+    constexpr std::size_t kMostValues = std::size_t{1} << 20;
+    const day30::Problem problem{size.front(), size.back(), {Scheme::kSymmetric, Granularity::kRow}};
+    if (problem.rows * problem.cols > kMostValues) return {};
+    struct Data {
+        explicit Data(const day30::Problem& p)
+            : made(p),
+              q(std::span<const std::int8_t>(made.q)),
+              scale(std::span<const float>(made.scale)),
+              out(made.q.size()) {}
+        QuantizationData<__half> made;
+        DeviceBuffer<std::int8_t> q;
+        DeviceBuffer<float> scale;
+        GuardedBuffer<__half> out;
+    };
+    const auto data = std::make_shared<Data>(problem);
+    const std::size_t n = problem.rows * problem.cols;
+    course::Case result{.problem = "dequantize half " + dims(problem.rows, problem.cols),
+                        .dtype = "int8 to half"};
+    result.spoil = [data] { data->out.spoil(); };
+    result.verify = [data, problem, n] {
+        std::vector<double> expected(n);
+        day30::dequantize_on_cpu(problem, data->made.q, data->made.scale, {}, expected);
+        std::vector<double> magnitude(n);
+        std::ranges::transform(expected, magnitude.begin(), [](double x) { return std::abs(x); });
+        course::VerifyResult verified =
+            course::verify(data->out.to_host(), expected, {.factor = 1}, magnitude, problem.cols);
+        verified.damage += data->out.damage();
+        return verified;
+    };
+    course::Work work = day30::versions<__half>().front().work(problem);
+    work.bytes = static_cast<double>(n * (sizeof(__half) + 1) + data->scale.bytes());
+    work.written = static_cast<double>(n * sizeof(__half));
+    result.contestants.push_back({.name = "octets",
+                                  .launch =
+                                      [data, problem](cudaStream_t stream) {
+                                          day30::dequantize<__half>(
+                                              problem.method,
+                                              std::as_const(data->q).matrix(problem.rows, problem.cols),
+                                              std::as_const(data->scale).span(), {},
+                                              data->out.matrix(problem.rows, problem.cols), stream);
+                                      },
+                                  .work = work});
+    return result;
+}
+
 // --- Blocks --------------------------------------------------------------------------------------
 
 constexpr day30::BlockFormat kFormats[] = {
@@ -308,7 +358,7 @@ int main(int argc, char** argv) {
                        quantization<float>(Scheme::kSymmetric, Granularity::kRow),
                        quantization<__half>(Scheme::kAsymmetric, Granularity::kRow),
                        quantization<__half>(Scheme::kSymmetric, Granularity::kColumn),
-                       quantization<__half>(Scheme::kSymmetric, Granularity::kTensor),
+                       quantization<__half>(Scheme::kSymmetric, Granularity::kTensor), make_dequantization,
                        [](const course::Dims& size) { return make_blocks(size, false); },
                        [](const course::Dims& size) { return make_blocks(size, true); }}};
     return course::run_program(program, argc, argv);

@@ -304,6 +304,37 @@ TEST(ManyLevels, OnALongPath) {
     searches.expect_right(course::find_version(day36::versions(), "frontier"), 0);
 }
 
+// A source with four blocks of neighbours, each of which leads to a vertex of its own. A block
+// stores all that it has found in one piece of the queue. So a piece of 256 belongs to 256 adjacent
+// entries of the level before.
+TEST(Cooperative, EachBlockHasAPartOfALevel) {
+    const day36::Version& version = course::find_version(day36::versions(), "cooperative");
+    if (const std::string reason = version.cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr Vertex kOfBlock = 256, kFirst = 4 * kOfBlock;
+    std::vector<Edge> edges;
+    for (Vertex v = 1; v <= kFirst; ++v) {
+        edges.push_back({0, v});
+        edges.push_back({v, v + kFirst});
+    }
+    const Graph graph = Graph::directed(1 + 2 * kFirst, edges);
+    const DeviceGraph on_device(graph);
+    Workspace workspace(on_device);
+    GuardedBuffer<std::uint32_t> level(graph.vertices());
+    GuardedBuffer<Vertex> parent(graph.vertices());
+    version.launcher(on_device, 0, level.span(), parent.span(), workspace, nullptr);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const std::vector<Vertex> queue = workspace.queue.to_host();
+    std::vector<Vertex> entry_of(graph.vertices());
+    for (Vertex i = 0; i < kFirst; ++i)
+        entry_of[queue[1 + i]] = i;
+    const auto block_of = [&](Vertex i) { return entry_of[queue[1 + kFirst + i] - kFirst] / kOfBlock; };
+    for (Vertex i = 0; i < kFirst; ++i)
+        ASSERT_EQ(block_of(i), block_of(i / kOfBlock * kOfBlock))
+            << "Entries " << i / kOfBlock * kOfBlock << " and " << i
+            << " of level 2 are in the same piece, and come from different blocks' entries of level 1. "
+               "Do all blocks expand each level, with expand_privatised?";
+}
+
 // A hub, its 3,000 leaves, 100 ports and 40 leaves for each of these. direction_optimised goes
 // top-down to the hub's leaves, bottom-up to the ports, and top-down again, from a queue that it
 // has made of the bitmap: the ports are few, and their edges many.

@@ -40,7 +40,7 @@ using course::DeviceMatrix;
         }                                                                                       \
     } while (false)
 
-// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+// `text` as a whole number from 1 to `most`; 0 if it is not one, such as 1e9.
 long long number(const char* text, long long most) {
     char* end = nullptr;
     const long long value = std::strtoll(text, &end, 10);

@@ -26,11 +26,12 @@ struct Capability {
     auto operator<=>(const Capability&) const = default;
 };
 
-// A kind of calls, of which CUDA_ON_CPU_REFUSE=cudaMemcpy:2 refuses the second; 0: none.
-enum class RefusedCall { allocation, copy, launch };
 // Threads of a block may meet at different __syncthreads() with `any`. With `whole`, a thread that
 // has come to one may not end while others come to a further one.
 enum class BarrierRule { same, any, whole };
+
+// A kind of calls, of which CUDA_ON_CPU_REFUSE=cudaMemcpy:2 refuses the second; 0: none.
+enum class RefusedCall { allocation, copy, launch };
 
 struct Refusal {
     RefusedCall call{};

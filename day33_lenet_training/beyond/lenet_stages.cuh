@@ -7,8 +7,9 @@
 //   pictures                 2   a barrier, shared memory (lenet_fused.cuh)
 //
 // Stages are functions of a block, from lenet_layers.cuh and lenet_gradients.cuh. The first two
-// versions run the same code, so what one gains over the other is what launches cost. The last
-// launch of each version is descend_batch (lenet_descent.cuh).
+// versions run the same code, so what one gains over the other is what launches cost, and waiting
+// for the slowest block of each. The last launch of each version is descend_batch
+// (lenet_descent.cuh).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -127,9 +128,9 @@ __device__ inline void learn_stage(int stage, const LearnStep& step) {
 // Idea: a block per image does the stages from kFirst to kEnd, with a barrier between two.
 // Cost removed: in `block_per_image` the work of the kernels of a layer: a thread computes the 2 x
 // 2 outputs of a window from registers, and stores only the largest. In `one_launch` 15 launches.
-// Still limits it: `block_per_image`: the launches, 29 of 81 µs with 64 images. `one_launch`:
-// arrays in global memory, for `pictures` without them is 1.14 times as fast; the rest is not
-// measured.
+// Still limits it: `block_per_image`: the launches, 29 of 81 µs with 64 images. `one_launch`: in
+// part the arrays in global memory, since `pictures`, without them, is 1.14 times as fast. The rest
+// is not measured.
 template <int kFirst, int kEnd>
 __global__ void __launch_bounds__(kLearnThreads) learn_stages(LearnStep step) {
     // Unrolled, so that the compiler knows each stage: a loop keeps the addresses of all in

@@ -53,7 +53,7 @@ struct Source {
     int channels;
     Border border;
 
-    __device__ int width() const { return cols * channels; }  // values of a row
+    __host__ __device__ int width() const { return cols * channels; }  // values of a row
     __device__ const T* row(int y) const { return data + row_begin(y, pitch); }
 
     // The value of pixel (y, x), inside the image or outside.

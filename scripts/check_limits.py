@@ -33,9 +33,6 @@ import counters
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Versions with counters of which no text names a class. Make it less, never more.
 MOST_WITHOUT_CLASS = 0
-# Nsight Compute prints "attention_tf32x3<unnamed>::Tile<...>" where the first argument of a template has no
-# named namespace. counters.kernel_name once read that as one name, and a record keeps what was read.
-NAMES_IN_RECORDS = {"attention_tf32x3Tile": "attention_tf32x3"}
 TOLERANCE = 3  # between two runs of the profiler
 
 # Longer names first: "shared memory" is no claim about memory. A text is read in small letters.
@@ -175,7 +172,7 @@ class Day:
     """The counters of a day's kernels, and what they say about a sentence."""
 
     def __init__(self, kernels):
-        self.kernels = [kernel | {"kernel": NAMES_IN_RECORDS.get(kernel["kernel"], kernel["kernel"])} for kernel in kernels]
+        self.kernels = kernels
         self.mains = self.longest(self.kernels)  # {version: its longest kernel}
 
     @staticmethod

@@ -20,7 +20,8 @@ constexpr dim3 kBlock(kBlockCols, kBlockRows);
 // Idea: one thread per value, with the taps along the row. A second kernel does the same along the
 // columns of the result.
 // Cost removed: rows x cols multiply-adds become rows + cols.
-// Still limits it: the result of the first pass goes to global memory, and is loaded once per tap.
+// Still limits it: issue slots in the first kernel (counters: 86 % used), FMA in the second (70 %).
+// For each multiply-add there are two loads and the border rule.
 template <class T>
 __global__ void filter_rows(Source<T> in, Target<float> out, const float* taps, int count, int tiles_across) {
     const Tile tile(kBlockRows, kBlockCols, tiles_across);
@@ -76,8 +77,8 @@ constexpr int kTileRows = 32;
 // Idea: a block of 32 x 8 threads does both passes on a tile of 32 x 64 results. The row-filtered
 // tile stays in shared memory.
 // Cost removed: the round trip of the first result to global memory, and one launch.
-// Still limits it: halo rows are filtered twice, by the tiles above and below; a shared load per
-// tap.
+// Still limits it: issue slots (counters: 82 % used). There is a load from the tile for each
+// multiply-add, and halo rows are filtered twice, by the tiles above and below.
 template <class T>
 __global__ void filter_fused(Source<T> in, Target<T> out, const float* column, int column_taps,
                              const float* row, int row_taps, int tiles_across) {

@@ -128,9 +128,10 @@ __device__ inline void learn_stage(int stage, const LearnStep& step) {
 // Idea: a block per image does the stages from kFirst to kEnd, with a barrier between two.
 // Cost removed: in `block_per_image` the work of the kernels of a layer: a thread computes the 2 x
 // 2 outputs of a window from registers, and stores only the largest. In `one_launch` 15 launches.
-// Still limits it: `block_per_image`: the launches, 29 of 81 µs with 64 images. `one_launch`: in
-// part the arrays in global memory, since `pictures`, without them, is 1.14 times as fast. The rest
-// is not measured.
+// Still limits it: latency (counters). Warps of `block_per_image` wait for loads 64 % of their
+// time, and its launches are 29 of 81 µs with 64 images. Warps of `one_launch` wait for loads 49 %
+// of their time and at barriers 25 %; `pictures`, without the arrays in global memory, is 1.14
+// times as fast.
 template <int kFirst, int kEnd>
 __global__ void __launch_bounds__(kLearnThreads) learn_stages(LearnStep step) {
     // Unrolled, so that the compiler knows each stage: a loop keeps the addresses of all in

@@ -56,8 +56,8 @@ std::size_t most_nodes(std::size_t n, Limits limits);
 // Builds the quadtree of the points, which are in the unit square. Their order within a leaf, and
 // the order of nodes, is unspecified; node 0 is the root. Points outside of the square and NaN are
 // counted in header.bad_points, and read_tree() refuses the tree. Enqueues its work on `stream`;
-// tree_levels waits for it. Throws std::invalid_argument for lengths that do not fit together, memory
-// that overlaps, a capacity of 0, a max_depth of more than kDeepest and 2^31 points or more;
+// tree_levels waits for it. Throws std::invalid_argument for lengths that do not fit together,
+// memory that overlaps, a capacity of 0, a max_depth of more than kDeepest and 2^31 points or more;
 // CudaError when a launch fails.
 using TreeLauncher = void (*)(DeviceSpan<const float2> points, Limits limits, const TreeSpans& tree,
                               cudaStream_t stream);

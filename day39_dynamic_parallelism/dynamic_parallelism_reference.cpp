@@ -18,9 +18,9 @@ std::string text(double value) {
     return std::to_string(value);
 }
 
-// The most that a coordinate of a point may be off. The parameter t is off by kRounding, which moves
-// a point by at most 4 times the largest coordinate; each weight has at most 4 roundings, and the
-// weights add up to 1; two more for the sum.
+// The most that a coordinate of a point may be off. The parameter t is off by kRounding, which
+// moves a point by at most 4 times the largest coordinate; each weight has at most 4 roundings, and
+// the weights add up to 1; two more for the sum.
 double bound(const Curve& c) {
     double largest = 0;
     for (const float x : {c.p0.x, c.p0.y, c.p1.x, c.p1.y, c.p2.x, c.p2.y})

@@ -1,5 +1,5 @@
-// Every version on data that fail differently: curves against a derived bound, trees node by node in
-// an order that does not depend on how they were built.
+// Every version on data that fail differently: curves against a derived bound, trees node by node
+// in an order that does not depend on how they were built.
 #include "dynamic_parallelism.hpp"
 
 #include <gtest/gtest.h>

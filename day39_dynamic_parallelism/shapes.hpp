@@ -24,7 +24,7 @@ struct Node {
     unsigned children;  // 0: a leaf
 };
 
-// What a kernel tells of a tree.
+// What kernels report of a tree.
 struct Header {
     unsigned nodes;
     unsigned leaves;

@@ -38,7 +38,7 @@ cudaError_t check(cudaStream_t stream, const char* function) {
 std::atomic<std::size_t> pending{0};
 std::atomic<std::size_t> pending_limit{kPendingLaunches};
 
-// A GPU tells only the thread, and few kernels ask.
+// On a GPU only the thread gets the error, and few kernels look at it.
 void tell_once(std::once_flag& told, const char* kernel_name, const std::string& why) {
     std::call_once(told, [&] {
         std::fprintf(stderr, "cuda_on_cpu: kernel %s, launched by a kernel: %s\n", kernel_name, why.c_str());

@@ -526,8 +526,8 @@ cudaError_t cudaSetDeviceFlags(unsigned) {
 
 namespace {
 
-// The values of cudaDeviceSetLimit(). Only the stack size and the launches of kernels depend on them
-// here.
+// The values of cudaDeviceSetLimit(). Only the stack size and the launches of kernels depend on
+// them here.
 std::atomic<std::size_t> limit_values[] = {
     kStackLimit, std::size_t{1} << 20, std::size_t{8} << 20, 2, kPendingLaunches, 64, 0};
 

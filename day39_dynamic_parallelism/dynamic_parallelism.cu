@@ -2,10 +2,15 @@
 // their launches are in dynamic_parallelism.cuh.
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <memory>
+#include <utility>
 
+#include "beyond/sorted.cuh"
+#include "beyond/while_tree.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/stream_buffer.hpp"
 #include "dynamic_parallelism.cuh"
 #include "dynamic_parallelism.hpp"
 
@@ -15,6 +20,14 @@ namespace {
 using course::require;
 
 constexpr std::size_t kMostTreePoints = (std::size_t{1} << 31) - 1;
+
+// Of one depth, at most n / (capacity + 1) nodes have more points than a leaf.
+std::size_t most_nodes_of(unsigned depth, std::size_t n, Limits limits) {
+    std::size_t nodes = 1;
+    for (unsigned d = 0; d < depth; ++d)
+        nodes = 4 * std::min(nodes, n / (std::size_t{limits.capacity} + 1));
+    return nodes;
+}
 
 template <void (*kLaunch)(const Drawing&, cudaStream_t)>
 void draw_by(DeviceSpan<const Curve> curves, float tolerance, DeviceSpan<unsigned> counts,
@@ -82,6 +95,138 @@ void build_by_levels(DeviceSpan<const float2> points, Limits limits, const TreeS
     CUDA_CHECK_LAUNCH();
 }
 
+// tree_while and next_level in a while node, for one set of pointers.
+class WhileTree {
+  public:
+    WhileTree(const Tree& tree, std::size_t points) : tree_(tree), points_(points) {
+        try {
+            make();
+        } catch (...) {
+            release();
+            throw;
+        }
+    }
+    WhileTree(const WhileTree&) = delete;
+    WhileTree& operator=(const WhileTree&) = delete;
+    ~WhileTree() { release(); }
+
+    bool builds(const Tree& t, std::size_t points) const {
+        return points == points_ && t.even == tree_.even && t.odd == tree_.odd && t.nodes == tree_.nodes &&
+               t.header == tree_.header && t.limits.capacity == tree_.limits.capacity &&
+               t.limits.max_depth == tree_.limits.max_depth;
+    }
+
+    void launch(cudaStream_t stream) {
+        static constexpr Level kRoot = {.first = 0, .end = 1};
+        CUDA_CHECK(cudaMemcpyAsync(level_.data(), &kRoot, sizeof(Level), cudaMemcpyHostToDevice, stream));
+        CUDA_CHECK(cudaGraphLaunch(executable_, stream));
+    }
+
+  private:
+    void make() {
+        CUDA_CHECK(cudaGraphCreate(&graph_, 0));
+        cudaGraphConditionalHandle go_on{};
+        CUDA_CHECK(cudaGraphConditionalHandleCreate(&go_on, graph_, 1, cudaGraphCondAssignDefault));
+        cudaGraphNodeParams node{};
+        node.type = cudaGraphNodeTypeConditional;
+        node.conditional.handle = go_on;
+        node.conditional.type = cudaGraphCondTypeWhile;
+        node.conditional.size = 1;
+        cudaGraphNode_t loop = nullptr;
+#if CUDART_VERSION >= 13000
+        CUDA_CHECK(cudaGraphAddNode(&loop, graph_, nullptr, nullptr, 0, &node));
+#else
+        CUDA_CHECK(cudaGraphAddNode(&loop, graph_, nullptr, 0, &node));
+#endif
+        const std::size_t resident = course::resident_blocks(tree_while, static_cast<int>(kTreeBlock));
+        const auto blocks = static_cast<unsigned>(
+            std::min(resident,
+                     std::max<std::size_t>(most_nodes_of(tree_.limits.max_depth, points_, tree_.limits), 1)));
+        CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        CUDA_CHECK(cudaStreamBeginCaptureToGraph(stream_, node.conditional.phGraph_out[0], nullptr, nullptr,
+                                                 0, cudaStreamCaptureModeThreadLocal));
+        launch_tree_while(tree_, level_.data(), blocks, stream_);
+        CUDA_CHECK_LAUNCH();
+        launch_next_level(tree_.header, level_.data(), go_on, stream_);
+        CUDA_CHECK_LAUNCH();  // a body without this kernel would be repeated forever
+        CUDA_CHECK(cudaStreamEndCapture(stream_, nullptr));
+        CUDA_CHECK(cudaStreamDestroy(std::exchange(stream_, nullptr)));
+        CUDA_CHECK(cudaGraphInstantiate(&executable_, graph_, 0));
+    }
+    void release() {
+        // Only where make() has failed is there a stream, and perhaps a capture that did not end.
+        if (stream_ != nullptr) {
+            static_cast<void>(cudaStreamEndCapture(stream_, nullptr));
+            static_cast<void>(cudaStreamDestroy(stream_));
+            static_cast<void>(cudaGetLastError());
+        }
+        if (executable_ != nullptr) static_cast<void>(cudaGraphExecDestroy(executable_));
+        if (graph_ != nullptr) static_cast<void>(cudaGraphDestroy(graph_));
+    }
+
+    Tree tree_;
+    std::size_t points_;
+    course::DeviceBuffer<Level> level_{1};
+    cudaStream_t stream_ = nullptr;  // records the body
+    cudaGraph_t graph_ = nullptr;
+    cudaGraphExec_t executable_ = nullptr;
+};
+
+void build_by_while_node(DeviceSpan<const float2> points, Limits limits, const TreeSpans& tree,
+                         cudaStream_t stream) {
+    // To make a graph takes longer than to launch it: the last one is kept.
+    thread_local std::unique_ptr<WhileTree> kept;
+    const Tree t = plant_tree(points, limits, tree, stream);
+    if (!kept || !kept->builds(t, points.size())) {
+        kept.reset();
+        kept = std::make_unique<WhileTree>(t, points.size());
+    }
+    kept->launch(stream);
+    launch_finish(t, stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+// Sorts the points of t.even by their Morton codes, into t.even.
+void sort_points(const Tree& t, unsigned n, cudaStream_t stream) {
+    const unsigned passes = course::ceil_div(t.limits.max_depth, kDigitBits);
+    if (n == 0 || passes == 0) return;
+    const unsigned tiles = course::blocks_for(n, kSortTile);
+    const course::StreamBuffer<unsigned> counts(std::size_t{kBins} * tiles, stream);
+    const course::StreamBuffer<unsigned> totals(kBins, stream);
+    float2* in = t.even;
+    float2* out = t.odd;
+    for (unsigned pass = 0; pass < passes; ++pass) {
+        launch_count_digits(in, n, t.limits.max_depth, pass, counts.data(), stream);
+        CUDA_CHECK_LAUNCH();
+        launch_scan_digits(counts.data(), tiles, totals.data(), stream);
+        CUDA_CHECK_LAUNCH();
+        launch_move_points(in, n, t.limits.max_depth, pass, counts.data(), totals.data(), out, stream);
+        CUDA_CHECK_LAUNCH();
+        std::swap(in, out);
+    }
+    if (in != t.even)
+        CUDA_CHECK(cudaMemcpyAsync(t.even, in, n * sizeof(float2), cudaMemcpyDeviceToDevice, stream));
+}
+
+void build_by_sort(DeviceSpan<const float2> points, Limits limits, const TreeSpans& tree,
+                   cudaStream_t stream) {
+    const Tree t = plant_tree(points, limits, tree, stream);
+    sort_points(t, static_cast<unsigned>(points.size()), stream);
+    const course::StreamBuffer<unsigned> level_nodes(kDeepest + 2, stream);
+    level_nodes.clear();
+    static constexpr unsigned kOne = 1;
+    CUDA_CHECK(cudaMemcpyAsync(level_nodes.data(), &kOne, sizeof(kOne), cudaMemcpyHostToDevice, stream));
+    const unsigned resident = course::resident_blocks(tree_sorted, static_cast<int>(kSortBlock));
+    for (unsigned depth = 0; depth <= limits.max_depth; ++depth) {
+        const auto blocks = static_cast<unsigned>(std::min<std::size_t>(
+            resident,
+            course::ceil_div(most_nodes_of(depth, points.size(), limits), std::size_t{kSortBlock})));
+        if (blocks == 0) break;
+        launch_tree_sorted(t, depth, level_nodes.data(), blocks, stream);
+        CUDA_CHECK_LAUNCH();
+    }
+}
+
 // Points and counts are written, curves are read.
 course::Work curve_work(const CurveProblem& problem) {
     const double written = static_cast<double>(problem.points * sizeof(float2)) +
@@ -98,14 +243,9 @@ course::Work tree_work(const std::size_t& n) {
 }  // namespace
 
 std::size_t most_nodes(std::size_t n, Limits limits) {
-    // Of one depth, at most `full` nodes have more points than a leaf.
-    const std::size_t full = n / (std::size_t{limits.capacity} + 1);
-    std::size_t nodes = 1;
-    std::size_t of_depth = 1;
-    for (unsigned depth = 0; depth < limits.max_depth; ++depth) {
-        of_depth = 4 * std::min(of_depth, full);
-        nodes += of_depth;
-    }
+    std::size_t nodes = 0;
+    for (unsigned depth = 0; depth <= limits.max_depth; ++depth)
+        nodes += most_nodes_of(depth, n, limits);
     return nodes;
 }
 
@@ -121,9 +261,11 @@ std::span<const CurveVersion> curve_versions() {
 }
 
 std::span<const TreeVersion> tree_versions() {
-    static const std::array<TreeVersion, 2> list = {{
+    static const std::array<TreeVersion, 4> list = {{
         {"tree_children", "a block launches a grid for what it has split", build_by_children, tree_work},
         {"tree_levels", "the host launches a grid for each level", build_by_levels, tree_work},
+        {"tree_while", "a graph with a while node goes from level to level", build_by_while_node, tree_work},
+        {"tree_sorted", "points are sorted, then a thread for each node", build_by_sort, tree_work},
     }};
     return list;
 }

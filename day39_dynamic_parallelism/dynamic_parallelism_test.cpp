@@ -113,7 +113,7 @@ TEST_P(CurveTest, RefusesWhatDoesNotFit) {
 // ---- Trees --------------------------------------------------------------------------------------
 
 class TreeTest : public course::DeviceTestWithParam<const day39::TreeVersion*> {
-  protected:
+  public:
     struct Memory {
         Memory(std::size_t n, Limits limits)
             : points(n), other(n), nodes(day39::most_nodes(n, limits)), header(1) {}
@@ -126,6 +126,7 @@ class TreeTest : public course::DeviceTestWithParam<const day39::TreeVersion*> {
         GuardedBuffer<Header> header;
     };
 
+  protected:
     static void expect_right(const std::vector<float2>& points, Limits limits, const std::string& what) {
         SCOPED_TRACE(std::to_string(points.size()) + " points, " + what + ", capacity " +
                      std::to_string(limits.capacity) + ", max_depth " + std::to_string(limits.max_depth));
@@ -155,9 +156,9 @@ TEST_P(TreeTest, AllNumbersOfPoints) {
 }
 
 TEST_P(TreeTest, AllDepths) {
-    for (const unsigned depth : {0u, 1u, 2u, 5u, 20u})
-        for (const Pattern pattern : day39::kPatterns)
-            expect_right(day39::random_points(300, pattern, kSeed), {.capacity = 5, .max_depth = depth},
+    for (const unsigned depth : {0u, 1u, 5u, 20u})
+        for (const Pattern pattern : {Pattern::equal, Pattern::on_lines, Pattern::clustered})
+            expect_right(day39::random_points(200, pattern, kSeed), {.capacity = 5, .max_depth = depth},
                          name(pattern));
     expect_right(day39::random_points(300, Pattern::uniform, kSeed), {.capacity = 1, .max_depth = 20},
                  "alone");
@@ -175,6 +176,21 @@ TEST_P(TreeTest, PointsAtTheEdge) {
               float2{std::nextafter(0.5f, 0.0f), 0.5f}, float2{-0.0f, 0.5f}})
             points.push_back(p);
     expect_right(points, {.capacity = 3, .max_depth = 20}, "corners");
+}
+
+// More tiles of the sort than a block has threads.
+TEST(Sorted, ManyTiles) {
+    if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::vector<float2> points = day39::random_points(530'000, Pattern::clustered, kSeed);
+    constexpr Limits kLimits = {.capacity = 1000, .max_depth = 3};
+    const DeviceBuffer<float2> device{std::span(points)};
+    TreeTest::Memory memory(points.size(), kLimits);
+    course::find_version(day39::tree_versions(), "tree_sorted")
+        .launcher(device.span(), kLimits, memory.spans(), nullptr);
+    const day39::PlainTree tree =
+        day39::read_tree(memory.header.to_host()[0], memory.nodes.to_host(), memory.points.to_host());
+    EXPECT_EQ(day39::difference(tree, day39::tree_on_cpu(points, kLimits)), "");
+    EXPECT_EQ(memory.damage(), "");
 }
 
 TEST_P(TreeTest, RandomShapes) {

@@ -13,7 +13,7 @@
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." QUESTION "..." PART "..." [NEEDS day01 ...] [BEYOND_NEEDS day15 ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BEYOND_HOURS n] [BESIDE "..." [BESIDE_VERSION "..."]]
 #              [NO_COUNTERS "..."] [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
-#              [CLEAN_SIZES ...] [HOPPER])
+#              [CLEAN_SIZES ...] [HOPPER] [DEVICE_LAUNCHES])
 #     one day, from the files in its directory: the targets <directory>_program and <directory>_test, and <directory> for both; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
 #     TITLE to HOURS: the day's row on the front page. PART: the title of its part. NEEDS: the days that have to be read before it;
 #     BEYOND_NEEDS: those that only its further versions need, which may come later in the course; Chapters are those of the book's 4th and 5th edition ("-": it has none);
@@ -25,6 +25,7 @@
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
 #     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels; a debugger takes the first;
 #     HOPPER: <topic>.cu and program.cu have sm_90a's own instructions
+#     DEVICE_LAUNCHES: their kernels launch kernels, which needs relocatable device code and cudadevrt
 #   course_program_day(TITLE "..." QUESTION "..." PART "..." [NEEDS ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n PROGRAMS "name|argument|..." ...
 #              [LIBRARIES ...] [TEST_LIBRARIES ...])
 #     a day of whole programs, each one file <name>.cu with main(): <build>/bin/dayNN_<name>; `./course run` runs them in this order with
@@ -422,8 +423,22 @@ function(course_test_plain_loop program size directory)
   set_tests_properties(${name} PROPERTIES LABELS "inspection;thorough" ENVIRONMENT "OMP_NUM_THREADS=3;OMP_WAIT_POLICY=passive")
 endfunction()
 
+# Kernels of `target` launch kernels. With nvcc that needs relocatable device code, and cudadevrt in what the target becomes part of.
+function(course_device_launches target)
+  set_target_properties(${target} PROPERTIES COURSE_DEVICE_LAUNCHES TRUE)
+  if(COURSE_BACKEND STREQUAL "gpu")
+    set_target_properties(${target} PROPERTIES CUDA_SEPARABLE_COMPILATION ON CUDA_RESOLVE_DEVICE_SYMBOLS ON)
+    get_target_property(type ${target} TYPE)
+    if(NOT type STREQUAL "OBJECT_LIBRARY")
+      find_library(COURSE_CUDADEVRT cudadevrt HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)
+      mark_as_advanced(COURSE_CUDADEVRT)
+      target_link_libraries(${target} PUBLIC ${COURSE_CUDADEVRT})
+    endif()
+  endif()
+endfunction()
+
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;NO_COUNTERS;TEST_SHARDS"
+  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER;DEVICE_LAUNCHES" "TOPIC;TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;NO_COUNTERS;TEST_SHARDS"
     "NEEDS;BEYOND_NEEDS;SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
@@ -435,6 +450,9 @@ function(course_day)
     LIBRARIES course::common OpenMP::OpenMP_CXX ${arg_LIBRARIES})
   if(arg_HOPPER)
     set_target_properties(course_${topic} PROPERTIES CUDA_ARCHITECTURES 90a)
+  endif()
+  if(arg_DEVICE_LAUNCHES)
+    course_device_launches(course_${topic})
   endif()
   set(program ${directory}_program)
   course_executable(${program} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic} ${arg_PROGRAM_LIBRARIES})
@@ -466,6 +484,9 @@ function(course_day)
     target_include_directories(${directory}_whole PRIVATE ${PROJECT_SOURCE_DIR})
     if(arg_HOPPER)
       set_target_properties(${directory}_whole PROPERTIES CUDA_ARCHITECTURES 90a)
+    endif()
+    if(arg_DEVICE_LAUNCHES)
+      course_device_launches(${directory}_whole)
     endif()
     add_dependencies(${directory} ${directory}_whole)
     add_dependencies(course_tests_thorough ${directory}_whole)
@@ -619,6 +640,11 @@ function(course_exercises directory)
     get_target_property(architectures ${library} CUDA_ARCHITECTURES)
     set_target_properties(${library}_exercise PROPERTIES COURSE_EXERCISE TRUE CUDA_ARCHITECTURES "${architectures}")
     target_link_libraries(${library}_exercise PRIVATE ${library})
+    get_target_property(launches ${library} COURSE_DEVICE_LAUNCHES)
+    if(launches)
+      course_device_launches(${library}_exercise)
+      set(device_launches TRUE)
+    endif()
     if(COURSE_LATE_STORES)
       target_link_libraries(${library}_exercise PRIVATE cuda_on_cpu_late_stores)
       target_compile_options(${library}_exercise PRIVATE ${CUDA_ON_CPU_LATE_STORES_OPTIONS})
@@ -643,6 +669,9 @@ function(course_exercises directory)
     list(GET pair 1 suffix)
     if(TARGET ${of_lesson})
       add_executable(${directory}_${suffix} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${of_lesson}> ${objects})
+      if(device_launches)
+        course_device_launches(${directory}_${suffix})
+      endif()
       # First the instantiations that a test leaves to course_test_main: an object of the lesson may hold a copy of one, and would be
       # taken for that alone, beside the learner's object, which defines the same kernels.
       if(NOT suffix STREQUAL "exercise_program")

@@ -10,7 +10,7 @@ compile() { # DIRECTORY
     grep -q '^//   nvcc -std=c++20 -I\.\. program\.cu' program.cu ||
         { echo "$1/program.cu: expected the line '//   nvcc -std=c++20 -I.. program.cu ...'"; exit 1; }
     local options
-    read -ra options < <(sed -n 's/^\/\/   nvcc -std=c++20 -I\.\. program\.cu\(\( -arch=[a-z0-9_]*\| -gencode [a-z0-9_=,]*\)\?\).*/\1/p' program.cu)
+    read -ra options < <(sed -n 's/^\/\/   nvcc -std=c++20 -I\.\. program\.cu\(\( -arch=[a-z0-9_]*\| -gencode [a-z0-9_=,]*\| -rdc=true\)*\).*/\1/p' program.cu)
     "$nvcc" -std=c++20 -I.. program.cu "${options[@]}" -o "$2/$1" || { echo "$1/program.cu: does not compile"; exit 1; }
 }
 export -f compile

@@ -1,9 +1,11 @@
 #include "child_grids.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 
 #include "block.hpp"
+#include "environment.hpp"
 #include "errors.hpp"
 #include "launch_state.hpp"
 
@@ -32,13 +34,48 @@ cudaError_t check(cudaStream_t stream, const char* function) {
     return is_of_grid(stream) ? cudaSuccess : check_stream(stream, function);
 }
 
+// Grids and copies of all kernels that have not begun, and how many may be.
+std::atomic<std::size_t> pending{0};
+std::atomic<std::size_t> pending_limit{kPendingLaunches};
+
+// On a GPU only the thread gets the error, and few kernels look at it.
+void tell_once(std::once_flag& told, const char* kernel_name, const std::string& why) {
+    std::call_once(told, [&] {
+        std::fprintf(stderr, "cuda_on_cpu: kernel %s, launched by a kernel: %s\n", kernel_name, why.c_str());
+    });
+}
+
 }  // namespace
+
+void set_pending_launch_limit(std::size_t limit) {
+    pending_limit = limit;
+}
+
+cudaError_t check_child(cudaStream_t stream, const char* kernel_name) {
+    if (stream != cudaStreamTailLaunch && runner_of_os_thread->launch().nesting >= kDeepestChild) {
+        static std::once_flag told;
+        tell_once(told, kernel_name,
+                  "grids are nested " + std::to_string(kDeepestChild + 1) + " deep; a GPU allows " +
+                      std::to_string(kDeepestChild) + " (cudaErrorLaunchMaxDepthExceeded)");
+        return set_last_error(cudaErrorLaunchMaxDepthExceeded);
+    }
+    if (pending >= pending_limit) {
+        static std::once_flag told;
+        tell_once(told, kernel_name,
+                  std::to_string(pending) +
+                      " grids wait to begin, as many as cudaLimitDevRuntimePendingLaunchCount allows "
+                      "(cudaErrorLaunchPendingCountExceeded); raise it with cudaDeviceSetLimit()");
+        return set_last_error(cudaErrorLaunchPendingCountExceeded);
+    }
+    return cudaSuccess;
+}
 
 cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, StreamOperation operation) {
     if (operation.host_waits)
         return refuse(cudaErrorNotPermitted, function, "not in a kernel, which cannot wait for it");
     if (const cudaError_t error = check(stream, function); error != cudaSuccess) return error;
     children().add(block_number(), stream, std::move(operation.work));
+    if (environment().early_children) children().run_those_of(block_number());
     return cudaSuccess;
 }
 
@@ -87,6 +124,7 @@ ChildGrids::ChildPointer ChildGrids::append(std::uint64_t block, cudaStream_t st
     auto child = std::make_shared<Child>();
     child->block = block;
     child->work = std::move(work);
+    if (child->work != nullptr) ++pending;
     if (stream != cudaStreamFireAndForget) {
         // Each block has its own default stream; other streams belong to the whole grid.
         const std::pair key =
@@ -101,6 +139,7 @@ void ChildGrids::add(std::uint64_t block, cudaStream_t stream, Work work) {
     const std::scoped_lock lock(mutex_);
     if (stream == cudaStreamTailLaunch) {
         tails_.push_back(std::move(work));
+        ++pending;
     } else {
         append(block, stream, std::move(work));
     }
@@ -128,6 +167,7 @@ ChildGrids::ChildPointer ChildGrids::take(std::uint64_t block) {
     if (ready.empty()) return nullptr;
     const ChildPointer next = ready[draw_index(ready.size())];
     next->taken = true;
+    if (next->work != nullptr) --pending;
     return next;
 }
 
@@ -143,7 +183,8 @@ void ChildGrids::finish(const ChildPointer& child) {
 void ChildGrids::run_those_of(std::uint64_t block) {
     while (const ChildPointer child = take(block)) {
         Team team;
-        if (child->work != nullptr) team.start([&child] { static_cast<void>(child->work()); });
+        if (child->work != nullptr && lost_context() == cudaSuccess)
+            team.start([&child] { static_cast<void>(child->work()); });
         team.wait();
         finish(child);
     }
@@ -173,6 +214,7 @@ std::deque<Work> ChildGrids::take_tails() {
     early_.wait();
     run_all();
     const std::scoped_lock lock(mutex_);
+    pending -= tails_.size();
     return std::exchange(tails_, {});
 }
 

@@ -1,8 +1,11 @@
 // Grids, copies and memsets that a kernel issues (dynamic parallelism, as of CUDA 12).
 //
 // They run when the blocks of the grid have ended, which is the latest time at which a GPU may
-// start them. CUDA_ON_CPU_STREAMS sets the order of the kernel's streams. The grid is complete when
-// its children are. The work in cudaStreamTailLaunch runs last.
+// start them. With CUDA_ON_CPU_CHILDREN=early each runs when it is launched, unless its stream
+// makes it wait, and the thread that launches it goes on when it has ended. A kernel that reads the
+// results of its child is wrong in the first case, and one that writes too late what its child
+// reads in the second. CUDA_ON_CPU_STREAMS sets the order of the kernel's streams. The grid is
+// complete when its children are. The work in cudaStreamTailLaunch runs last.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,18 @@
 #include "worker_pool.hpp"
 
 namespace cuda_on_cpu {
+
+// How deep grids that launch grids may be nested: the one that the host launches has depth 0. Tail
+// launches have the depth of the grid that they follow.
+inline constexpr unsigned kDeepestChild = 24;
+
+// cudaLimitDevRuntimePendingLaunchCount: how many grids that kernels have launched may wait to
+// begin.
+inline constexpr std::size_t kPendingLaunches = 2048;
+void set_pending_launch_limit(std::size_t limit);
+
+// Is a kernel allowed to launch one more grid? If not, the thread gets the error.
+cudaError_t check_child(cudaStream_t stream, const char* kernel_name);
 
 // The device-side versions of the runtime's functions.
 cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, StreamOperation operation);

@@ -526,9 +526,10 @@ cudaError_t cudaSetDeviceFlags(unsigned) {
 
 namespace {
 
-// The values of cudaDeviceSetLimit(). Only the stack size depends on them here.
+// The values of cudaDeviceSetLimit(). Only the stack size and the launches of kernels depend on
+// them here.
 std::atomic<std::size_t> limit_values[] = {
-    kStackLimit, std::size_t{1} << 20, std::size_t{8} << 20, 2, 2048, 64, 0};
+    kStackLimit, std::size_t{1} << 20, std::size_t{8} << 20, 2, kPendingLaunches, 64, 0};
 
 }  // namespace
 
@@ -539,6 +540,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
         return refuse(cudaErrorInvalidValue, __func__, "a stack of %zu bytes; threads have %zu", value,
                       kStackLimit);
     }
+    if (limit == cudaLimitDevRuntimePendingLaunchCount) set_pending_launch_limit(value);
     if (limit != cudaLimitStackSize) limit_values[limit] = value;
     return cudaSuccess;
 }

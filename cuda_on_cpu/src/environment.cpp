@@ -122,6 +122,7 @@ const Environment& environment() {
         .refusal = refusal_of("CUDA_ON_CPU_REFUSE"),
         .streams = seeded_word<IssueOrder>("CUDA_ON_CPU_STREAMS", "issue", "late"),
         .blocks = seeded_word<BlockOrder>("CUDA_ON_CPU_BLOCKS", "ascending", "descending"),
+        .early_children = second_word("CUDA_ON_CPU_CHILDREN", "late", "early"),
     };
     return read;
 }

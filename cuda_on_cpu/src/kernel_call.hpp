@@ -16,6 +16,7 @@ struct KernelCall {
     void (*run)(const void*) = nullptr;
     cudaError_t error = cudaSuccess;
     std::vector<NamedAddress> addresses;
+    unsigned nesting = 0;  // as in LaunchState
 };
 
 // Combines kernel_at(function) with the arguments at these addresses. Reports an error of `caller`

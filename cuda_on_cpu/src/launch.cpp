@@ -359,6 +359,7 @@ void run_grid(const KernelCall& call, const LaunchConfiguration& configuration,
     launch.observer = launch_observer;
     launch.task = task;
     launch.device = current_device();
+    launch.nesting = call.nesting;
     run_blocks(launch);
     ++depth;
     run_children(launch, behind);
@@ -504,6 +505,11 @@ namespace {
 cudaError_t launch_by_kernel(KernelCall call, LaunchConfiguration configuration) {
     if (call.error != cudaSuccess) return set_last_error(call.error);
     if (const cudaError_t error = check_launch(call, &configuration); error != cudaSuccess) return error;
+    const cudaError_t refused =
+        check_child(configuration.stream, short_name(call.kernel->pretty_name).c_str());
+    if (refused != cudaSuccess) return refused;
+    call.nesting =
+        runner_of_os_thread->launch().nesting + (configuration.stream == cudaStreamTailLaunch ? 0 : 1);
     return submit_by_kernel(configuration.stream, "kernel launch",
                             launch_operation(std::move(call), configuration));
 }

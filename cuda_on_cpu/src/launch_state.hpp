@@ -116,6 +116,7 @@ struct LaunchState {
     void (*run)(const void*) = nullptr;
     LaunchConfiguration configuration;
     int device = 0;
+    unsigned nesting = 0;                 // 0: the host has launched it; else one more than of its parent
     std::vector<NamedAddress> addresses;  // in the arguments; only with an observer
 
     // Independent blocks: the loop that takes the next block, and the OS threads that run it.

@@ -126,13 +126,63 @@ TEST(ChildGrids, MayFollowEachOtherForLong) {
 
 __global__ void nests(int* x, int depth) {
     atomicAdd(x, 1);
-    if (depth > 0) nests<<<1, 1, 0, cudaStreamFireAndForget>>>(x, depth - 1);
+    if (depth == 0) return;
+    nests<<<1, 1, 0, cudaStreamFireAndForget>>>(x, depth - 1);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess) x[1] = error;
 }
 
-TEST(ChildGrids, MayBeNestedDeeply) {
-    DeviceVector<int> x(1);
+TEST(ChildGrids, MayBeNested24Deep) {
+    DeviceVector<int> x(2);
+    nests<<<1, 1>>>(x.data(), 24);
+    EXPECT_EQ(x.to_host(), (std::vector<int>{25, cudaSuccess}));
+    testing::internal::CaptureStderr();
     nests<<<1, 1>>>(x.data(), 1000);
-    EXPECT_EQ(x.to_host()[0], 1001);
+    EXPECT_EQ(x.to_host(), (std::vector<int>{50, cudaErrorLaunchMaxDepthExceeded}));
+    EXPECT_TRUE(mentions(testing::internal::GetCapturedStderr(),
+                         {"kernel nests, launched by a kernel: grids are nested 25 deep"}));
+}
+
+bool children_run_early() {
+    const char* text = std::getenv("CUDA_ON_CPU_CHILDREN");
+    return text != nullptr && std::string(text) == "early";
+}
+
+__global__ void launches_many(int* x, int count) {
+    for (int i = 0; i < count; ++i)
+        add<<<1, 1>>>(x, 1);
+    x[1] = cudaGetLastError();
+    add<<<1, 1, 0, cudaStreamTailLaunch>>>(x, 1);
+    x[2] = cudaGetLastError();
+}
+
+TEST(ChildGrids, ThatWaitToBeginAreAtMostAsManyAsTheLimit) {
+    DeviceVector<int> x(3);
+    launches_many<<<1, 1>>>(x.data(), 2047);
+    EXPECT_EQ(x.to_host(), (std::vector<int>{2048, cudaSuccess, cudaSuccess}));
+    launches_many<<<1, 1>>>(x.data(), 2050);
+    const std::vector<int> refused{2048 + 2048, cudaErrorLaunchPendingCountExceeded,
+                                   cudaErrorLaunchPendingCountExceeded};
+    const std::vector<int> all{2048 + 2051, cudaSuccess, cudaSuccess};
+    EXPECT_EQ(x.to_host(), children_run_early() ? all : refused);
+    ASSERT_EQ(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 3000), cudaSuccess);
+    const int before = x.to_host()[0];
+    launches_many<<<1, 1>>>(x.data(), 2050);
+    EXPECT_EQ(x.to_host(), (std::vector<int>{before + 2051, cudaSuccess, cudaSuccess}));
+    ASSERT_EQ(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 2048), cudaSuccess);
+}
+
+__global__ void reads_without_order(int* x) {
+    x[1] = 1;
+    copy_one<<<1, 1>>>(x, x + 1);
+    x[2] = x[0];  // what its child writes
+    x[1] = 2;     // what its child reads
+}
+
+TEST(ChildGrids, RunEarlyOrLateAsIsSet) {
+    DeviceVector<int> x(3);
+    reads_without_order<<<1, 1>>>(x.data());
+    EXPECT_EQ(x.to_host(), children_run_early() ? (std::vector<int>{1, 2, 1}) : (std::vector<int>{2, 2, 0}));
 }
 
 __global__ void quicksort(int* data, int left, int right) {

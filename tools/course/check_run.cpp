@@ -26,11 +26,12 @@ namespace course::tool {
 namespace {
 
 struct Schedule {
-    const char* order;    // CUDA_ON_CPU_ORDER
-    const char* stores;   // CUDA_ON_CPU_STORES
-    const char* streams;  // CUDA_ON_CPU_STREAMS
-    const char* praise;   // for an answer that is right in this schedule, too
-    const char* words;    // for a failure in this schedule
+    const char* order;              // CUDA_ON_CPU_ORDER
+    const char* stores;             // CUDA_ON_CPU_STORES
+    const char* streams;            // CUDA_ON_CPU_STREAMS
+    const char* praise;             // for an answer that is right in this schedule, too
+    const char* words;              // for a failure in this schedule
+    const char* children = "late";  // CUDA_ON_CPU_CHILDREN
 };
 
 constexpr Schedule kFirstToLast = {"ascending", "prompt", "issue", "", ""};
@@ -55,12 +56,22 @@ constexpr Schedule kRandomStreams = {"ascending", "prompt", "random:1", "with st
                                      " when work in streams runs in another order, as it may: an event or a "
                                      "synchronisation is missing"};
 
+constexpr Schedule kEarlyChildren = {
+    "ascending",
+    "prompt",
+    "issue",
+    "with early children",
+    " when grids that a kernel launches run before it goes on, as they may: a barrier before the launch is "
+    "missing, or a thread writes too late what the child reads",
+    "early"};
+
 std::vector<Schedule> schedules(const WorkbookEntry& entry, const Calendar& calendar) {
     if (calendar.backend == "gpu" || entry.exercise->needs_inspection) return {kFirstToLast};
     std::vector<Schedule> all = {kFirstToLast, kLastToFirst};
     if (calendar.late_stores) all.push_back(kLateStores);
     for (const std::string& order : entry.exercise->streams)
         all.push_back(order == "late" ? kLateStreams : kRandomStreams);
+    if (entry.exercise->early_children) all.push_back(kEarlyChildren);
     return all;
 }
 
@@ -87,9 +98,9 @@ Job run_of(const std::filesystem::path& program, const WorkbookEntry& entry, con
     using namespace std::string_literals;
     return {running({program, "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests}),
             {"CUDA_ON_CPU_ORDER="s + schedule.order, "CUDA_ON_CPU_STORES="s + schedule.stores,
-             "CUDA_ON_CPU_STREAMS="s + schedule.streams, "CUDA_ON_CPU_PRINTF=threads",
-             "CUDA_ON_CPU_SHUFFLES=tell", "CUDA_ON_CPU_NOTICE="s + kNoticeAfter, "COURSE_TEST_REPORT=-",
-             "COURSE_TEST_KEY=" + key}};
+             "CUDA_ON_CPU_STREAMS="s + schedule.streams, "CUDA_ON_CPU_CHILDREN="s + schedule.children,
+             "CUDA_ON_CPU_PRINTF=threads", "CUDA_ON_CPU_SHUFFLES=tell", "CUDA_ON_CPU_NOTICE="s + kNoticeAfter,
+             "COURSE_TEST_REPORT=-", "COURSE_TEST_KEY=" + key}};
 }
 
 // "cuda_on_cpu: kernel add: still running after 10 s, in /root/add.cu:46, block 0, thread 0",

@@ -126,9 +126,9 @@ class Parser {
     }
 
     void take_setting(std::string_view line) {
-        static const std::vector<std::string> kKeys = {"kernels", "file",    "starts_from", "cause",
-                                                       "tests",   "version", "needs",       "traffic",
-                                                       "streams", "minutes"};
+        static const std::vector<std::string> kKeys = {"kernels", "file",     "starts_from", "cause",
+                                                       "tests",   "version",  "needs",       "traffic",
+                                                       "streams", "children", "minutes"};
         Exercise& exercise = sheet_.exercises.back();
         const auto colon = line.find(':');
         if (colon == std::string_view::npos) fail(fmt::format("'- {}'; expected '- key: value'", line));
@@ -164,6 +164,9 @@ class Parser {
                     fail(fmt::format("streams is '{}'; expected late, random or both", order));
             }
             exercise.streams = values;
+        } else if (key == "children") {
+            if (value != "early") fail(fmt::format("children is '{}'; expected early", value));
+            exercise.early_children = true;
         } else if (key == "minutes") {
             const auto [end, error] =
                 std::from_chars(value.data(), value.data() + value.size(), exercise.minutes);

@@ -22,6 +22,8 @@
 //                                                             each once, lanes: those that take part in an atomic access; optional
 //     - streams: late, random                                 is checked with work in streams as late as it may, and in a random
 //                                                             order, too; optional
+//     - children: early                                       is checked with grids that a kernel launches before it goes on,
+//                                                             too; optional
 //     - minutes: 10                                           for a learner who has solved those before
 //     What is asked.
 //     ### `helper`                                            what is asked of this function; optional
@@ -63,6 +65,7 @@ struct Exercise {
     std::vector<std::string>
         traffic{};  // any of "global", "shared", "atomics", "accesses", "loads", "different", "lanes"
     std::vector<std::string> streams{};  // any of "late" and "random"
+    bool early_children = false;
     int minutes = 0;
     std::string task{};
     std::vector<FunctionTask> function_tasks{};

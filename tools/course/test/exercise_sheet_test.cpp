@@ -136,6 +136,7 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
         {"`global`, `shared`", "`global`, `local`",
          "traffic is 'local'; expected any of global, shared, atomics, accesses, loads, different, lanes"},
         {"- version: `one`", "- streams: early", "streams is 'early'; expected late, random or both"},
+        {"- version: `one`", "- children: late", "children is 'late'; expected early"},
         {"- version: `one`\n", "", "'- traffic:' compares versions; expected '- version:', too"},
         {"- cause: race | a | b", "- cause: race", "cause is 'race'; expected 'NAME | `text of the line`'"},
         {"- cause: race | a | b", "- cause: | `a`", "cause is '| `a`'; expected"},

@@ -93,6 +93,7 @@ if grep -q reads_input "$file"; then cat; fi
 if grep -q prints "$file"; then printf '[%s] i = 3' "$CUDA_ON_CPU_PRINTF"; fi
 if grep -q not_late "$file" && [ "$CUDA_ON_CPU_STORES" = late ]; then wanted=nothing; fi
 if grep -q "no_event_$CUDA_ON_CPU_STREAMS" "$file"; then wanted=nothing; fi
+if grep -q "children_not_$CUDA_ON_CPU_CHILDREN" "$file"; then wanted=nothing; fi
 if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA_ON_CPU_ORDER" = descending ]; }; then
     event ended A.B/x ',"result":"passed"'
     if ! grep -q leaves_before_the_end "$file"; then finish passed; fi
@@ -712,6 +713,20 @@ TEST_F(Learner, StreamsRunInOtherOrdersWhereAnExerciseAsksForIt) {
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_TRUE(says("does the host wait for the stream that the work is in")) << said();
     EXPECT_FALSE(says("the order of threads")) << said();
+}
+
+TEST_F(Learner, ChildrenRunEarlyTooWhereAnExerciseAsksForIt) {
+    const std::string tests = "- tests: `*/one`\n";
+    std::string hints = kHints;
+    ASSERT_NE(hints.find(tests), std::string::npos);
+    hints.insert(hints.find(tests), "- children: early\n");
+    directory_.write("day01_add/exercises.md", hints);
+    write_mine("int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+    EXPECT_TRUE(says("1 test passes, in both orders of threads and with early children\n")) << said();
+    write_mine("int one() { return 1; } // children_not_early");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("when grids that a kernel launches run before it goes on")) << said();
 }
 
 TEST_F(Learner, WhatDoesNotCompileIsShown) {

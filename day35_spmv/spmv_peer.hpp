@@ -11,7 +11,7 @@
 namespace day35 {
 
 // cusparseSpMV of `csr` with every algorithm that cuSPARSE has for CSR, COO and sliced ELL, by
-// name. Its BSR is left out, because blocks of one size suit only one of the five matrices, and
+// name; of CSC the default. Its BSR is left out, because blocks of one size suit only one of the five matrices, and
 // would be mostly padding on the others. Preparing a contestant converts and uploads the matrix,
 // for this product alone, and runs cusparseSpMV_preprocess. `work`: of a product that reads so many
 // bytes of the matrix, which are those of the contestant's format without padding. `cannot_run`

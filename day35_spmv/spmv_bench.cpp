@@ -1,5 +1,6 @@
 // Day 35's program: every version verified and timed on five kinds of matrices, or on the user's,
-// beside cuSPARSE and the CPU; then which format wins, and why. Last, products with a sparse vector.
+// beside cuSPARSE and the CPU; then which format wins, and why. Last, products with a sparse
+// vector.
 //
 //     day35_spmv --sweep       about 200 random matrices of nine kinds, for `auto` and all of cuSPARSE
 #include <fmt/format.h>

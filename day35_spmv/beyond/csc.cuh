@@ -24,8 +24,8 @@ struct CscView {
 // register.
 // Cost removed: COO's column numbers, and the scattered loads of x. Scattered atomics on y take
 // their place: what CSR gathers, CSC scatters.
-// Still limits it: not measured yet. As in csr_scalar, the lanes of a warp load from 32 columns, far
-// apart.
+// Still limits it: not measured yet. As in csr_scalar, the lanes of a warp load from 32 columns,
+// far apart.
 __global__ void csc_atomic_kernel(CscView a, const float* x, float* y) {
     const Offset col = global_thread();
     if (col >= a.cols) return;

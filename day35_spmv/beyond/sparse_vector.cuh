@@ -1,5 +1,5 @@
-// Day 35, beyond: y = A x for a sparse A and a sparse x (SpMSpV). Only the columns of A that x has an
-// entry for take part.
+// Day 35, beyond: y = A x for a sparse A and a sparse x (SpMSpV). Only the columns of A that x has
+// an entry for take part.
 //
 //   version        what is new                                       what limits it
 //   dense_x        x is made dense, then multiplied as before        not measured yet
@@ -19,8 +19,8 @@
 
 namespace day35 {
 
-// Entry i of x is values[i], at cols[i]. Columns may come in any order. If a column comes twice, the
-// values add up.
+// Entry i of x is values[i], at cols[i]. Columns may come in any order. If a column comes twice,
+// the values add up.
 struct SparseXView {
     Offset entries;
     const Index* cols;
@@ -48,8 +48,8 @@ inline void launch_scatter_x(const SparseXView& x, Index cols, float* dense, cud
 // --- columns: only the columns that x has an entry for -------------------------------------------
 
 // Idea: csc_atomic with a thread per entry of x instead of one per column.
-// Cost removed: all entries of A in other columns. The work is that of the columns of x, not that of
-// the matrix.
+// Cost removed: all entries of A in other columns. The work is that of the columns of x, not that
+// of the matrix.
 // Still limits it: not measured yet. Lanes load from 32 columns, far apart, and all wait for the
 // longest.
 __global__ void columns_kernel(CscView a, SparseXView x, float* y) {
@@ -71,10 +71,10 @@ inline void launch_columns(const CscView& a, const SparseXView& x, Index rows, f
 
 // --- column_lanes: several lanes for a column ----------------------------------------------------
 
-// Idea: kLanes adjacent lanes for an entry of x, as csr_vector has them for a row. No shuffles: each
-// product goes to another row.
-// Cost removed: scattered loads of the matrix. A sparse x has few entries, so that a thread for each
-// leaves most of the GPU idle; kLanes times as many threads have work.
+// Idea: kLanes adjacent lanes for an entry of x, as csr_vector has them for a row. No shuffles:
+// each product goes to another row.
+// Cost removed: scattered loads of the matrix. A sparse x has few entries, so that a thread for
+// each leaves most of the GPU idle; kLanes times as many threads have work.
 // Still limits it: not measured yet. An atomic per entry, and setting all of y to 0.
 template <int kLanes>
 __global__ void column_lanes_kernel(CscView a, SparseXView x, float* y) {
@@ -112,8 +112,8 @@ struct MarkedSums {
     Index* counts;    // of marked rows, one for each warp of 32 words
 };
 
-// The result: `count` rows, ascending, with their sums. A row is in it if an entry of A met an entry
-// of x there, even if its sum is 0. `rows` and `values` have room for all rows.
+// The result: `count` rows, ascending, with their sums. A row is in it if an entry of A met an
+// entry of x there, even if its sum is 0. `rows` and `values` have room for all rows.
 struct SparseYView {
     Index* rows;
     float* values;

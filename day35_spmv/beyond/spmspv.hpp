@@ -28,8 +28,8 @@ struct SparseX {
 };
 
 // A sparse y on the device: count[0] rows, ascending, with their values. A row is in it if an entry
-// of A meets an entry of x there, even if the sum is 0. `rows` and `values` have a place for each row
-// of A, and `count` has one element.
+// of A meets an entry of x there, even if the sum is 0. `rows` and `values` have a place for each
+// row of A, and `count` has one element.
 struct SparseY {
     course::DeviceSpan<Index> rows;
     course::DeviceSpan<float> values;
@@ -88,8 +88,9 @@ struct SparseVector {
 
 // The reference, in double. With n_r entries of A in row r that meet an entry of x, float is off by
 // at most (n_r + 1) / 2 times epsilon times sum |a x|: n_r - 1 additions, a product, and the sum of
-// an x that comes twice. This is `magnitude`, for a Bound with factor 1. It is 0 where float must be
-// exact: all products are whole numbers, and sum |a x| is at most 2^24.
+// an x that comes twice. This bound is `magnitude`, for a Bound with factor 1; but 0 where float
+// must
+// be exact, as all products are whole numbers, and sum |a x| is at most 2^24.
 struct SparseReference {
     std::vector<double> y;  // of all rows
     std::vector<double> magnitude;

@@ -92,6 +92,15 @@ CsrMatrix read_back(Shape shape, const CooMatrix& coo) {
     return entries.csr();
 }
 
+CsrMatrix read_back(Shape shape, const CscMatrix& csc) {
+    Entries entries(shape);
+    for (Index col = 0; col < shape.cols; ++col) {
+        for (Offset i = csc.col_start.at(col); i < csc.col_start.at(col + 1); ++i)
+            entries.add(csc.rows.at(i), col, csc.values.at(i));
+    }
+    return entries.csr();
+}
+
 CsrMatrix read_back(Shape shape, const EllMatrix& ell) {
     Entries entries(shape);
     add_ell(entries, ell);
@@ -162,6 +171,7 @@ CsrMatrix read_back(Shape shape, const PackedSellMatrix& packed) {
 TEST(Formats, EveryFormatHoldsTheSameEntries) {
     for (const auto& [name, csr] : awkward_matrices()) {
         expect_same(read_back(csr.shape(), to_coo(csr)), csr, name + ", COO");
+        expect_same(read_back(csr.shape(), to_csc(csr)), csr, name + ", CSC");
         expect_same(read_back(csr.shape(), to_ell(csr)), csr, name + ", ELL");
         expect_same(read_back(csr.shape(), to_hybrid(csr)), csr, name + ", hybrid");
         expect_same(read_back(csr.shape(), to_jds(csr)), csr, name + ", JDS");
@@ -200,6 +210,13 @@ TEST(Formats, Coo) {
     const CooMatrix coo = to_coo(small_matrix());
     EXPECT_EQ(coo.rows, (std::vector<Index>{0, 0, 0, 2, 2, 2, 2, 3}));
     EXPECT_EQ(coo.cols, (std::vector<Index>{0, 2, 5, 1, 1, 3, 4, 5}));
+}
+
+TEST(Formats, Csc) {
+    const CscMatrix csc = to_csc(small_matrix());
+    EXPECT_EQ(csc.col_start, (std::vector<Offset>{0, 1, 3, 4, 5, 6, 8}));
+    EXPECT_EQ(csc.rows, (std::vector<Index>{0, 2, 2, 0, 2, 2, 0, 3}));
+    EXPECT_EQ(csc.values, (std::vector<float>{1, 4, 5, 2, 6, 7, 3, 8}));
 }
 
 TEST(Formats, CsrFromEntriesInAnyOrder) {

@@ -8,9 +8,12 @@
 #include <cstdio>
 
 #include "beyond/balanced.cuh"
+#include "beyond/csc.cuh"
 #include "beyond/merge_path.cuh"
 #include "beyond/segments.cuh"
 #include "beyond/sell.cuh"
+#include "beyond/sparse_vector.cuh"
+#include "beyond/spmspv.hpp"
 #include "beyond/vectorised.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
@@ -44,6 +47,20 @@ OperatorPtr make_coo(const CsrMatrix& csr, OffsetRule) {
     const CooView a = upload(*product, to_coo(csr));
     product->launch = [a, rows = csr.shape().rows](const float* x, float* y, cudaStream_t stream) {
         kLaunch(a, rows, x, y, stream);
+        CUDA_CHECK_LAUNCH();
+    };
+    return product;
+}
+
+// --- CSC -----------------------------------------------------------------------------------------
+
+OperatorPtr make_csc_atomic(const CsrMatrix& csr, OffsetRule) {
+    const CscMatrix csc = to_csc(csr);
+    OperatorPtr product = new_operator(csr.shape());
+    const CscView a{csr.shape().cols, product->upload(csc.col_start), product->upload(csc.rows),
+                    product->upload(csc.values)};
+    product->launch = [a, rows = csr.shape().rows](const float* x, float* y, cudaStream_t stream) {
+        launch_csc_atomic(a, rows, x, y, stream);
         CUDA_CHECK_LAUNCH();
     };
     return product;
@@ -397,9 +414,10 @@ course::Work work(const RowStatistics& statistics) {
 }  // namespace
 
 std::span<const Spmv> versions() {
-    static const std::array<Spmv, 13> list = {{
+    static const std::array<Spmv, 14> list = {{
         {"coo_atomic", "a thread per entry", make_coo_atomic, work},
         {"coo_segmented", "runs of a row are summed before they are added", make_coo_segmented, work},
+        {"csc_atomic", "a thread per column", make_csc_atomic, work},
         {"csr_scalar", "a thread per row", make_csr_scalar, work},
         {"csr_vector", "2 to 32 lanes per row", make_csr_vector, work},
         {"csr_vectorised", "16-byte loads", make_csr_vectorised, work},
@@ -425,6 +443,172 @@ void Operator::multiply(course::DeviceSpan<const float> x, course::DeviceSpan<fl
     expect_size("y", y.size(), shape_.rows);
     course::require(!overlap(x, y), "spmv: y overlaps x; expected memory of its own");
     if (shape_.rows > 0) launch(x.data(), y.data(), stream);
+}
+
+// --- Products with a sparse vector (beyond/spmspv.hpp) -------------------------------------------
+
+namespace {
+
+using course::DeviceBuffer;
+using ProductPtr = std::unique_ptr<SparseProduct>;
+
+template <class T>
+DeviceBuffer<T> zeros(Offset size) {
+    DeviceBuffer<T> buffer(static_cast<std::size_t>(size));
+    if (size > 0) CUDA_CHECK(cudaMemset(buffer.data(), 0, buffer.bytes()));
+    return buffer;
+}
+
+// --- x made dense --------------------------------------------------------------------------------
+
+ProductPtr make_dense_x(const CsrMatrix& csr) {
+    struct State {
+        std::unique_ptr<Operator> matrix;
+        DeviceBuffer<float> x;
+    };
+    const Spmv& version = course::find_version(versions(), "auto");
+    const auto state =
+        std::make_shared<State>(State{version.launcher(csr, OffsetRule::kAsNeeded),
+                                      DeviceBuffer<float>(static_cast<std::size_t>(csr.shape().cols))});
+    const Shape shape = csr.shape();
+    return std::make_unique<SparseProduct>(
+        shape, false, [=](const SparseXView& x, const SparseYView& out, cudaStream_t stream) {
+            launch_scatter_x(x, shape.cols, state->x.data(), stream);
+            CUDA_CHECK_LAUNCH();
+            const auto rows = static_cast<std::size_t>(shape.rows);
+            state->matrix->multiply(state->x.span(),
+                                    course::DeviceSpan<float>::from_device_pointer(out.values, rows), stream);
+        });
+}
+
+// --- Columns -------------------------------------------------------------------------------------
+
+// A CSC matrix on the device, and how many lanes suit its columns.
+struct DeviceCsc {
+    explicit DeviceCsc(const CsrMatrix& csr) : DeviceCsc(csr.shape(), to_csc(csr)) {}
+    DeviceCsc(Shape a_shape, const CscMatrix& csc)
+        : shape(a_shape),
+          col_start(std::span(csc.col_start)),
+          rows(std::span(csc.rows)),
+          values(std::span(csc.values)),
+          lanes(lanes_by_mean(static_cast<double>(csc.rows.size()) / std::max(1, a_shape.cols))) {}
+
+    CscView view() const { return {shape.cols, col_start.data(), rows.data(), values.data()}; }
+
+    Shape shape;
+    DeviceBuffer<Offset> col_start;
+    DeviceBuffer<Index> rows;
+    DeviceBuffer<float> values;
+    int lanes;
+};
+
+ProductPtr make_columns(const CsrMatrix& csr) {
+    const auto matrix = std::make_shared<const DeviceCsc>(csr);
+    return std::make_unique<SparseProduct>(
+        csr.shape(), false, [=](const SparseXView& x, const SparseYView& out, cudaStream_t stream) {
+            launch_columns(matrix->view(), x, matrix->shape.rows, out.values, stream);
+            CUDA_CHECK_LAUNCH();
+        });
+}
+
+ProductPtr make_column_lanes(const CsrMatrix& csr) {
+    const auto matrix = std::make_shared<const DeviceCsc>(csr);
+    return std::make_unique<SparseProduct>(
+        csr.shape(), false, [=](const SparseXView& x, const SparseYView& out, cudaStream_t stream) {
+            launch_column_lanes(matrix->view(), x, matrix->lanes, matrix->shape.rows, out.values, stream);
+            CUDA_CHECK_LAUNCH();
+        });
+}
+
+ProductPtr make_sparse_y(const CsrMatrix& csr) {
+    struct State {
+        DeviceCsc matrix;
+        DeviceBuffer<float> sums;
+        DeviceBuffer<unsigned> marks;
+        DeviceBuffer<Index> counts;
+    };
+    const Index rows = csr.shape().rows;
+    const Index words = words_of(rows);
+    const auto state =
+        std::make_shared<State>(State{DeviceCsc(csr), zeros<float>(rows), zeros<unsigned>(words),
+                                      zeros<Index>(course::ceil_div<Offset>(words, kWarpSize))});
+    return std::make_unique<SparseProduct>(
+        csr.shape(), true, [=](const SparseXView& x, const SparseYView& out, cudaStream_t stream) {
+            const MarkedSums sums{rows, state->sums.data(), state->marks.data(), state->counts.data()};
+            launch_sparse_y(state->matrix.view(), x, state->matrix.lanes, sums, out, stream);
+            CUDA_CHECK_LAUNCH();
+        });
+}
+
+// --- Work ----------------------------------------------------------------------------------------
+
+double least_read(const SparseWork& work) {
+    return 8 * (static_cast<double>(work.x_entries) + static_cast<double>(work.met_entries));
+}
+
+course::Work dense_work(const SparseWork& work) {
+    const double written = sizeof(float) * static_cast<double>(work.rows);
+    return {.bytes = least_read(work) + written,
+            .written = written,
+            .flops = 2 * static_cast<double>(work.met_entries)};
+}
+
+course::Work sparse_work(const SparseWork& work) {
+    const double written = 8 * static_cast<double>(work.met_rows);
+    return {.bytes = least_read(work) + written,
+            .written = written,
+            .flops = 2 * static_cast<double>(work.met_entries)};
+}
+
+void require_size(const char* name, std::size_t size, std::size_t expected, Shape shape) {
+    course::require(size == expected, "spmspv: ", name, " has ", size, " elements; expected ", expected,
+                    ", for a matrix of ", shape);
+}
+
+}  // namespace
+
+std::span<const Spmspv> sparse_vector_versions() {
+    static const std::array<Spmspv, 4> list = {{
+        {"dense_x", "x is made dense, then multiplied as before", make_dense_x, dense_work},
+        {"columns", "a thread per entry of x", make_columns, dense_work},
+        {"column_lanes", "2 to 32 lanes per entry of x", make_column_lanes, dense_work},
+        {"sparse_y", "y is sparse, too: count, scan, fill", make_sparse_y, sparse_work},
+    }};
+    return list;
+}
+
+SparseXView SparseProduct::checked(const SparseX& x) const {
+    course::require(x.cols.size() == x.values.size(), "spmspv: x has ", x.cols.size(), " columns and ",
+                    x.values.size(), " values; expected as many of both");
+    course::require(shape_.cols > 0 || x.cols.size() == 0, "spmspv: x has ", x.cols.size(),
+                    " entries; expected 0, for a matrix of ", shape_);
+    return {static_cast<Offset>(x.cols.size()), x.cols.data(), x.values.data()};
+}
+
+void SparseProduct::multiply(const SparseX& x, course::DeviceSpan<float> y, cudaStream_t stream) const {
+    course::require(!has_sparse_y_,
+                    "spmspv: y is dense; expected rows, values and a count, for a version "
+                    "whose result is sparse");
+    const SparseXView view = checked(x);
+    require_size("y", y.size(), static_cast<std::size_t>(shape_.rows), shape_);
+    course::require(!overlap(x.values, y), "spmspv: y overlaps the values of x; expected memory of its own");
+    if (shape_.rows > 0) launch_(view, {nullptr, y.data(), nullptr}, stream);
+}
+
+void SparseProduct::multiply(const SparseX& x, const SparseY& y, cudaStream_t stream) const {
+    course::require(has_sparse_y_, "spmspv: y is sparse; expected ", shape_.rows,
+                    " floats, for a version whose result is dense");
+    const SparseXView view = checked(x);
+    require_size("y.rows", y.rows.size(), static_cast<std::size_t>(shape_.rows), shape_);
+    require_size("y.values", y.values.size(), static_cast<std::size_t>(shape_.rows), shape_);
+    require_size("y.count", y.count.size(), 1, shape_);
+    course::require(!overlap(x.values, y.values),
+                    "spmspv: y.values overlaps the values of x; expected "
+                    "memory of its own");
+    course::require(!overlap(x.cols, y.rows) && !overlap(x.cols, y.count) && !overlap(y.rows, y.count),
+                    "spmspv: y.rows or y.count overlaps the columns of x or each other; expected memory of "
+                    "its own");
+    launch_(view, {y.rows.data(), y.values.data(), y.count.data()}, stream);
 }
 
 }  // namespace day35

@@ -1,18 +1,22 @@
 // Day 35's program: every version verified and timed on five kinds of matrices, or on the user's,
-// beside cuSPARSE and the CPU; then which format wins, and why.
+// beside cuSPARSE and the CPU; then which format wins, and why. Last, products with a sparse
+// vector.
 //
 //     day35_spmv --sweep       about 200 random matrices of nine kinds, for `auto` and all of cuSPARSE
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "beyond/spmspv.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -224,6 +228,140 @@ course::Case blocks_case(const course::Dims& size) {
                      with_whole_values(day35::node_blocks(root(rows_of(size) / 4.0, 1 / 3.0), 3)));
 }
 
+// --- A sparse x, of 0.01 to 10 % of its columns, and 16 random entries in each row ---------------
+
+struct SparseData {
+    SparseData(const CsrMatrix& matrix, const day35::SparseVector& a_x)
+        : csr(matrix),
+          x(a_x),
+          expected(multiply_on_cpu(matrix, a_x)),
+          x_cols(std::span<const Index>(x.cols)),
+          x_values(std::span<const float>(x.values)),
+          dense(std::span<const float>(in_all_columns())),
+          y(matrix.shape().rows),
+          y_rows(matrix.shape().rows),
+          y_count(1) {}
+
+    std::vector<float> in_all_columns() const {
+        std::vector<float> all(csr.shape().cols, 0.0f);
+        for (std::size_t i = 0; i < x.cols.size(); ++i)
+            all[x.cols[i]] = x.values[i];
+        return all;
+    }
+
+    day35::SparseX sparse_x() const { return {x_cols.span(), x_values.span()}; }
+    day35::SparseY sparse_y() { return {y_rows.span(), y.span(), y_count.span()}; }
+
+    // A sparse y: its rows, and then their values.
+    course::VerifyResult verify_sparse() const {
+        course::VerifyResult result =
+            course::verify_exact(y_count.to_host(), std::vector{static_cast<Index>(expected.work.met_rows)});
+        if (result.ok()) {
+            std::vector<Index> rows = y_rows.to_host();
+            rows.resize(expected.met_rows.size());
+            result = course::verify_exact(rows, expected.met_rows);
+        }
+        if (result.ok()) {
+            std::vector<float> values = y.to_host();
+            values.resize(expected.met_rows.size());
+            std::vector<double> in_these_rows;
+            for (const Index row : expected.met_rows)
+                in_these_rows.push_back(expected.y[row]);
+            result = course::verify(values, in_these_rows, {.factor = 0});
+        }
+        result.damage += y_rows.damage() + y_count.damage();
+        return result;
+    }
+
+    CsrMatrix csr;
+    day35::SparseVector x;
+    day35::SparseReference expected;
+    course::DeviceBuffer<Index> x_cols;
+    course::DeviceBuffer<float> x_values;
+    course::DeviceBuffer<float> dense;
+    course::GuardedBuffer<float> y;
+    course::GuardedBuffer<Index> y_rows;
+    course::GuardedBuffer<Index> y_count;
+};
+
+// Entries in `count` of the columns, ascending, with whole values.
+day35::SparseVector some_columns(Index cols, Index count) {
+    course::Random random(35);
+    day35::SparseVector x;
+    // Of the columns that are left, each is as likely to be taken as the others.
+    for (Index col = 0; col < cols; ++col) {
+        const Index missing = count - static_cast<Index>(x.cols.size());
+        if (static_cast<Index>(random.below(static_cast<std::uint32_t>(cols - col))) < missing)
+            x.cols.push_back(col);
+    }
+    x.values = day35::whole_numbers(x.cols.size(), 35);
+    return x;
+}
+
+std::string comment_on_sparse(const SparseData& data) {
+    const day35::SparseWork& work = data.expected.work;
+    return fmt::format("  x has {} of {} columns; {} of {} entries of A meet it, in {} of {} rows\n",
+                       work.x_entries, data.csr.shape().cols, work.met_entries, data.csr.entries(),
+                       work.met_rows, work.rows);
+}
+
+course::Case sparse_case(const course::Dims& size, double percent) {
+    const Index rows = rows_of(size);
+    const CsrMatrix csr = with_whole_values(day35::uniform_random({rows, rows}, 16));
+    const auto count = static_cast<Index>(std::max(1.0, std::round(0.01 * percent * rows)));
+    const auto data = std::make_shared<SparseData>(csr, some_columns(rows, count));
+    course::UsualCase<SparseData> usual(fmt::format("16 random {}x{}, x {} %", rows, rows, percent), "float",
+                                        data);
+    usual.output(&SparseData::y, [](const SparseData& d, const auto& y) {
+        return course::verify(y, d.expected.y, {.factor = 1}, d.expected.magnitude);
+    });
+    usual.also_spoil([](SparseData& d) {
+        d.y_rows.spoil();
+        d.y_count.spoil();
+    });
+    usual.result.comment = [data](std::span<const course::Record>) { return comment_on_sparse(*data); };
+    for (const day35::Spmspv& version : day35::sparse_vector_versions()) {
+        const auto prepare = [data, &version](course::Contestant& contestant) {
+            const std::shared_ptr<day35::SparseProduct> made = version.launcher(data->csr);
+            CUDA_CHECK(cudaDeviceSynchronize());
+            if (made->has_sparse_y()) {
+                contestant.verify = [data] { return data->verify_sparse(); };
+                contestant.launch = [data, made](cudaStream_t stream) {
+                    made->multiply(data->sparse_x(), data->sparse_y(), stream);
+                };
+            } else {
+                contestant.launch = [data, made](cudaStream_t stream) {
+                    made->multiply(data->sparse_x(), data->y.span(), stream);
+                };
+            }
+        };
+        usual.add({.name = version.name, .work = version.work(data->expected.work), .prepare = prepare});
+    }
+    // cuSPARSE has no product with a sparse x: its x is dense before the clock starts.
+    const course::Work of_columns =
+        course::find_version(day35::sparse_vector_versions(), "columns").work(data->expected.work);
+    for (course::Contestant& peer : cusparse_products(csr, std::as_const(*data).dense.span(), data->y.span(),
+                                                      [of_columns](double) { return of_columns; })) {
+        const bool other_format =
+            peer.name.find("coo") != std::string::npos || peer.name.find("sell") != std::string::npos;
+        if (!other_format) usual.add(std::move(peer));
+    }
+    return usual.result;
+}
+
+course::Case sparse_case_of_a_hundredth_percent(const course::Dims& size) {
+    return sparse_case(size, 0.01);
+}
+course::Case sparse_case_of_a_tenth_percent(const course::Dims& size) {
+    return sparse_case(size, 0.1);
+}
+course::Case sparse_case_of_one_percent(const course::Dims& size) {
+    return sparse_case(size, 1);
+}
+course::Case sparse_case_of_ten_percent(const course::Dims& size) {
+    return sparse_case(size, 10);
+}
+
 // --- The sweep: kind x rows x mean of the entries per row, drawn at random ------------------------
 
 std::vector<course::Dims> sweep_of_matrices() {
@@ -289,7 +427,9 @@ int main(int argc, char** argv) {
         .default_size = {1 << 12},
         .bench_sizes = {{1 << 20}},
         .sweep_sizes = sweep_of_matrices(),
-        .make_cases = {band_case, random_case, power_law_case, laplacian_case, blocks_case},
+        .make_cases = {band_case, random_case, power_law_case, laplacian_case, blocks_case,
+                       sparse_case_of_a_hundredth_percent, sparse_case_of_a_tenth_percent,
+                       sparse_case_of_one_percent, sparse_case_of_ten_percent},
         .sweep_cases = {make_sweep_case},
         .sweep_repeats = course::kSweepRepeats,
         .add_options = [&file](CLI::App& app, course::Program& own) { add_options(app, own, file); }};

@@ -42,8 +42,8 @@ Owned<cusparseDnVecDescr_t> vector_of(course::DeviceSpan<const float> span) {
 
 // A matrix of cuSPARSE's, with the arrays that it points to.
 struct PeerMatrix {
-    DeviceBuffer<std::int32_t> offsets;  // row or slice starts, or COO's rows
-    DeviceBuffer<Index> cols;
+    DeviceBuffer<std::int32_t> offsets;  // row, column or slice starts, or COO's rows
+    DeviceBuffer<Index> cols;            // CSC's rows
     DeviceBuffer<float> values;
     Owned<cusparseSpMatDescr_t> matrix{};
 };
@@ -65,6 +65,17 @@ PeerMatrix peer_csr(const CsrMatrix& csr) {
     PeerMatrix peer = upload_arrays(in_32_bits(csr.row_start()), csr.cols(), csr.values());
     cusparseSpMatDescr_t matrix = nullptr;
     CUSPARSE_CHECK(cusparseCreateCsr(
+        &matrix, csr.shape().rows, csr.shape().cols, csr.entries(), peer.offsets.data(), peer.cols.data(),
+        peer.values.data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+    peer.matrix.reset(matrix);
+    return peer;
+}
+
+PeerMatrix peer_csc(const CsrMatrix& csr) {
+    const CscMatrix csc = to_csc(csr);
+    PeerMatrix peer = upload_arrays(in_32_bits(csc.col_start), csc.rows, csc.values);
+    cusparseSpMatDescr_t matrix = nullptr;
+    CUSPARSE_CHECK(cusparseCreateCsc(
         &matrix, csr.shape().rows, csr.shape().cols, csr.entries(), peer.offsets.data(), peer.cols.data(),
         peer.values.data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
     peer.matrix.reset(matrix);
@@ -146,6 +157,7 @@ std::vector<course::Contestant> cusparse_products(
     const std::function<course::Work(double matrix_bytes)>& work) {
     const auto entries = static_cast<double>(csr.entries());
     const double rows = csr.shape().rows;
+    const double cols = csr.shape().cols;
     const double slices = course::ceil_div(csr.shape().rows, kSliceRows);
     const std::vector<PeerFormat> formats = {
         {"csr",
@@ -154,6 +166,7 @@ std::vector<course::Contestant> cusparse_products(
          {{"", CUSPARSE_SPMV_ALG_DEFAULT},
           {"_alg1", CUSPARSE_SPMV_CSR_ALG1},
           {"_alg2", CUSPARSE_SPMV_CSR_ALG2}}},
+        {"csc", peer_csc, 8 * entries + 4 * (cols + 1), {{"", CUSPARSE_SPMV_ALG_DEFAULT}}},
         {"coo",
          peer_coo,
          12 * entries,

@@ -65,6 +65,25 @@ CooMatrix to_coo(const CsrMatrix& csr) {
         std::move(rows), {csr.cols().begin(), csr.cols().end()}, {csr.values().begin(), csr.values().end()}};
 }
 
+CscMatrix to_csc(const CsrMatrix& csr) {
+    const auto start = csr.row_start();
+    CscMatrix csc{.col_start = std::vector<Offset>(static_cast<std::size_t>(csr.shape().cols) + 1, 0),
+                  .rows = std::vector<Index>(csr.entries()),
+                  .values = std::vector<float>(csr.entries())};
+    for (const Index col : csr.cols())
+        ++csc.col_start[col + 1];
+    std::partial_sum(csc.col_start.begin(), csc.col_start.end(), csc.col_start.begin());
+    std::vector<Offset> next(csc.col_start.begin(), csc.col_start.end() - 1);
+    for (Index row = 0; row < csr.shape().rows; ++row) {
+        for (Offset i = start[row]; i < start[row + 1]; ++i) {
+            const Offset place = next[csr.cols()[i]]++;
+            csc.rows[place] = row;
+            csc.values[place] = csr.values()[i];
+        }
+    }
+    return csc;
+}
+
 EllMatrix to_ell(const CsrMatrix& csr) {
     Index width = 0;
     for (Index row = 0; row < csr.shape().rows; ++row)

@@ -1,4 +1,4 @@
-// The other formats of a sparse matrix on the host, each with its conversion from CSR: seven ways
+// The other formats of a sparse matrix on the host, each with its conversion from CSR: eight ways
 // to store the same entries. Which one is best depends on the lengths of the rows.
 #pragma once
 
@@ -18,6 +18,15 @@ struct CooMatrix {
     std::vector<float> values;
 };
 CooMatrix to_coo(const CsrMatrix& csr);
+
+// Compressed sparse columns: column c has the entries col_start[c] to col_start[c + 1] - 1, in
+// ascending rows; entries of one place keep their order. It is CSR of the transposed matrix.
+struct CscMatrix {
+    std::vector<Offset> col_start;
+    std::vector<Index> rows;
+    std::vector<float> values;
+};
+CscMatrix to_csc(const CsrMatrix& csr);
 
 // ELLPACK (PMPP 14.4): every row filled up to the longest one's `width`; entry k of row r is at
 // k * rows + r.

@@ -2,7 +2,7 @@
 //
 //   version        what is new                                 what limits it
 //   single_block   small levels in one block, no launch each   large levels: as before
-//   cooperative    all levels in one launch                    a hub is the work of one thread
+//   cooperative    all levels in one launch (5e, figure 18.17) a hub is the work of one thread
 #pragma once
 
 #include <cooperative_groups.h>

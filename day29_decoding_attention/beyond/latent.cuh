@@ -132,9 +132,9 @@ struct LatentBlock {
 };
 
 // Idea: 16 R heads are the rows of one matrix. First each warp multiplies all queries by 8 keys of
-// the tile; then all weights are in shared memory, and each warp has an eighth of the columns of the
-// result. So no warp has more than 16 R x RANK / 8 sums: with all columns, 16 heads would take 256
-// registers of a thread. With STAGES = 2 the next tile is in flight in the meantime.
+// the tile; then all weights are in shared memory, and each warp has an eighth of the columns of
+// the result. So no warp has more than 16 R x RANK / 8 sums: with all columns, 16 heads would take
+// 256 registers of a thread. With STAGES = 2 the next tile is in flight in the meantime.
 // Cost removed: a key is loaded once for 16 R heads, and is key and value from one copy.
 // Still limits it: not measured yet. By arithmetic, 128 heads load each key 8 / R times.
 template <int RANK, int R, int STAGES>

@@ -1,14 +1,14 @@
 // Day 29, beyond: multi-head latent attention (MLA). Keys and values of all heads are linear
 // functions of one short vector for each token, its latent, so the cache holds only latents.
 //
-// With k = U c of a head, the score q . (U c) is (U^T q) . c: the query is projected once, instead of
-// every key (the absorbed form). Likewise the weighted sum of values V c is V times the weighted sum
-// of latents. A part of the key carries the position and is shared by all heads; it follows the
-// latent in memory. So attention itself has one key for all heads, of rank + 64 numbers, whose first
-// `rank` numbers are also the value.
+// With k = U c of a head, the score q . (U c) is (U^T q) . c: the query is projected once, instead
+// of every key (the absorbed form). Likewise the weighted sum of values V c is V times the weighted
+// sum of latents. A part of the key carries the position and is shared by all heads; it follows the
+// latent in memory. So attention itself has one key for all heads, of rank + 64 numbers, whose
+// first `rank` numbers are also the value.
 //
-// Method: DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language
-// Model", 2024.
+// Method: DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts
+// Language Model", 2024.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -73,8 +73,8 @@ class LatentWorkspace {
 
 // Queues the work on `stream`. Throws std::invalid_argument for extents that do not fit together; a
 // rank other than 128 and 512; arrays that are not 16-byte aligned; a scale that is not a finite
-// number above 0; an out that overlaps an input; and a workspace for another shape. Throws CudaError
-// if a launch fails.
+// number above 0; an out that overlaps an input; and a workspace for another shape. Throws
+// CudaError if a launch fails.
 using LatentLauncher = void (*)(const LatentDecoding& decoding, LatentWorkspace& workspace,
                                 cudaStream_t stream);
 

@@ -112,8 +112,8 @@ void launch_page_rows(const PagedTask<T>& task, cudaStream_t stream) {
 // A page is a tile of keys of warp_rows.cuh.
 static_assert(PagedTask<__nv_bfloat16>::kTokens == kKeys);
 
-// Idea: packed_group. A block loads eight pages into shared memory. SETS x 16 heads share them: warp
-// w multiplies the rows 16 (w % SETS) and following by every (kWarps / SETS)-th page.
+// Idea: packed_group. A block loads eight pages into shared memory. SETS x 16 heads share them:
+// warp w multiplies the rows 16 (w % SETS) and following by every (kWarps / SETS)-th page.
 // Cost removed: K and V are loaded once for up to 64 heads, and all SMs have work.
 // Still limits it: not measured yet. A block has no loads in flight while it multiplies.
 template <class T, int D, int SETS>

@@ -78,8 +78,8 @@ class PagedWorkspace {
 
 // Queues the work on `stream`. Throws std::invalid_argument for extents that do not fit together; a
 // dim other than 64 and 128; more than kMostPagedHeads heads for a head of K; arrays that are not
-// 16-byte aligned; a scale that is not a finite number above 0; an out that overlaps an input; and a
-// workspace for another shape. Throws CudaError if a launch fails.
+// 16-byte aligned; a scale that is not a finite number above 0; an out that overlaps an input; and
+// a workspace for another shape. Throws CudaError if a launch fails.
 using PagedLauncher = void (*)(const PagedDecoding& decoding, PagedWorkspace& workspace, cudaStream_t stream);
 
 // A shape and the number of tokens in all sequences together, which determine the bytes.

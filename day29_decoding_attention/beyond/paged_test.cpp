@@ -169,7 +169,8 @@ TEST_P(PagedTest, RaggedLengths) {
         expect_right(make_problem(2, 2, dim, {0, 1, 15, 16, 17, 0, 33, 127, 128, 129, 211}));
 }
 
-// 8 and 32 heads of Q for one of K, all of them, and one each; a number that is not a multiple of 16.
+// 8 and 32 heads of Q for one of K, all of them, and one each; a number that is not a multiple of
+// 16.
 TEST_P(PagedTest, HeadsThatShareAPage) {
     expect_right(make_problem(16, 2, 64, {40, 7}));
     expect_right(make_problem(32, 1, 64, {150}));

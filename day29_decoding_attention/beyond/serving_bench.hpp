@@ -5,13 +5,13 @@
 
 namespace day29 {
 
-// dims: batch x heads x heads of K x tokens x head dimension, as of the day's other cases. The pages
-// of all sequences lie in random order in the pool. Ragged: sequences of different lengths. Without
-// contestants for a head dimension of latent attention.
+// dims: batch x heads x heads of K x tokens x head dimension, as of the day's other cases. The
+// pages of all sequences lie in random order in the pool. Ragged: sequences of different lengths.
+// Without contestants for a head dimension of latent attention.
 course::Case make_paged_case(const course::Dims& dims, bool ragged);
 
-// dims: the same, with one head of K and 192 or 576 columns of a key: a latent of 128 or 512, and 64
-// that carry the position. Without contestants for other dims.
+// dims: the same, with one head of K and 192 or 576 columns of a key: a latent of 128 or 512, and
+// 64 that carry the position. Without contestants for other dims.
 course::Case make_latent_case(const course::Dims& dims);
 
 // Is it a size of latent attention?

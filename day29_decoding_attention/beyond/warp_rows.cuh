@@ -97,8 +97,8 @@ class WarpRows {
 
     // The parts of WARPS warps become one: store(row, col, part) for each element. All
     // threads of the block call this function. In shared memory there is room for 4 rows at a time.
-    // SETS: warp w has the rows [16 s, 16 s + 16) with s = w % SETS, and the parts of the warps with
-    // the same rows become one. With several sets, store() is called for all of their 16 rows.
+    // SETS: warp w has the rows [16 s, 16 s + 16) with s = w % SETS, and the parts of the warps
+    // with the same rows become one. With several sets, store() is called for all of their 16 rows.
     template <int WARPS, int SETS = 1, class Store>
     __device__ void merge_warps(Store store) {
         constexpr int ROWS = 4;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "beyond/serving_bench.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -26,20 +27,11 @@ using day29::Shape;
 
 constexpr std::size_t kRowsToVerify = 32;  // the CPU would take too long for all of them
 
-// The first sequence is the longest. Ragged: the others have 1 to `capacity` tokens.
-std::vector<int> lengths_of(const Shape& shape, bool ragged) {
-    course::Random random(29);
-    std::vector<int> lengths(shape.batch, static_cast<int>(shape.capacity));
-    for (std::size_t i = 1; ragged && i < lengths.size(); ++i)
-        lengths[i] = 1 + static_cast<int>(random.below(shape.capacity));
-    return lengths;
-}
-
 template <class T>
 struct Data {
     Data(const Shape& given, bool ragged)
         : shape(given),
-          lengths_host(lengths_of(given, ragged)),
+          lengths_host(day29::lengths_of(given.batch, given.capacity, ragged)),
           q_host(course::make_data<T>(shape.q_elements(), course::DataPattern::kNormal, 1)),
           k_host(course::make_data<T>(shape.cache_elements(), course::DataPattern::kNormal, 2)),
           v_host(course::make_data<T>(shape.cache_elements(), course::DataPattern::kNormal, 3)),
@@ -118,7 +110,9 @@ course::Case make_case(const course::Dims& size) {
         "16x32x8x8192x128");
     const Shape shape{size[0], size[1], size[2], 1, size[3], size[4]};
     const std::string type = std::is_same_v<T, __half> ? "half" : "bfloat16";
-    if (kRagged && shape.batch == 1) return {.problem = "decoding " + type, .dtype = type};
+    const bool too_many_heads = shape.heads_kv > 0 && shape.rows() > day29::kMostRows;  // pages allow more
+    if (day29::is_latent(size) || too_many_heads || (kRagged && shape.batch == 1))
+        return {.problem = "decoding " + type, .dtype = type};
     course::UsualCase<Data<T>> usual(
         fmt::format("decoding {} {}{}", type, day29::name(shape), kRagged ? " ragged" : ""), type,
         std::make_shared<Data<T>>(shape, kRagged));
@@ -147,9 +141,16 @@ int main(int argc, char** argv) {
                         {16, 32, 8, 8192, 128},
                         {64, 32, 8, 2048, 128},
                         {1, 32, 8, 65536, 128},
-                        {16, 32, 8, 8192, 64}},
+                        {16, 32, 8, 8192, 64},
+                        {16, 64, 8, 8192, 128},
+                        {16, 32, 1, 8192, 128},
+                        {16, 16, 1, 8192, 576},
+                        {64, 128, 1, 4096, 576}},
         .make_cases = {make_case<__nv_bfloat16, false>, make_case<__nv_bfloat16, true>,
-                       make_case<__half, false>},
+                       make_case<__half, false>,
+                       [](const course::Dims& size) { return day29::make_paged_case(size, false); },
+                       [](const course::Dims& size) { return day29::make_paged_case(size, true); },
+                       day29::make_latent_case},
         .stand_in_limit = 1 << 18};
     return course::run_program(program, argc, argv);
 }

@@ -422,6 +422,82 @@ def decoding_peers(words):
         yield name, work, lambda: check(work)
 
 
+def paged_peers(words):
+    """The pages of each sequence in order first, then scaled_dot_product_attention. PyTorch has no kernel
+    that reads a block table without compilation."""
+    if "ragged" in words:
+        return
+    page = 16
+    batch, heads, tokens, columns = words[2].split("x")
+    heads, heads_kv = (heads.split(":") * 2)[:2]
+    batch, heads, heads_kv, tokens, columns = map(int, (batch, heads, heads_kv, tokens, columns))
+    pages = tokens // page
+    torch.manual_seed(1)
+    q = torch.randn(batch, heads, 1, columns, device="cuda", dtype=torch.bfloat16)
+    k, v = (
+        torch.randn(batch * pages, heads_kv, page, columns, device="cuda", dtype=torch.bfloat16)
+        for _ in range(2)
+    )
+    table = torch.randperm(batch * pages, device="cuda").view(batch, pages)
+    group = heads // heads_kv
+
+    def in_order(pool):
+        return pool[table].transpose(1, 2).reshape(batch, heads_kv, tokens, columns)
+
+    def work():
+        return torch.nn.functional.scaled_dot_product_attention(
+            q, in_order(k), in_order(v), enable_gqa=group > 1
+        )
+
+    def check():
+        got = work().view(batch, heads_kv, group, columns)
+        worst = largest = 0.0
+        for b in range(batch):
+            keys, values = (
+                pool[table[b]].transpose(0, 1).reshape(heads_kv, tokens, columns).double() for pool in (k, v)
+            )
+            scores = q[b].view(heads_kv, group, columns).double() @ keys.transpose(1, 2) * columns**-0.5
+            expected = torch.softmax(scores, dim=2) @ values
+            worst = max(worst, (got[b] - expected).abs().amax().item())
+            largest = max(largest, expected.abs().amax().item())
+        return worst / largest, 3e-2
+
+    yield "pytorch_gathered", work, check
+
+
+def latent_peers(words):
+    """scaled_dot_product_attention with one key for all heads, and the latent, its first part, as the value."""
+    batch, heads, tokens, width = words[2].replace(":1x", "x").split("x")
+    batch, heads, tokens, width = map(int, (batch, heads, tokens, width))
+    rank = width - 64
+    torch.manual_seed(1)
+    q = torch.randn(batch, heads, 1, width, device="cuda", dtype=torch.bfloat16)
+    cache = torch.randn(batch, 1, tokens, width, device="cuda", dtype=torch.bfloat16)
+
+    def attention():
+        return torch.nn.functional.scaled_dot_product_attention(
+            q, cache, cache[..., :rank], scale=width**-0.5, enable_gqa=heads > 1
+        )
+
+    # All heads of a sequence as the rows of one matrix: two products and a softmax.
+    def products():
+        scores = q[:, :, 0] @ cache[:, 0].transpose(1, 2) * width**-0.5
+        return torch.softmax(scores, dim=2) @ cache[:, 0, :, :rank]
+
+    def check(work):
+        got = work().view(batch, heads, rank)
+        worst = largest = 0.0
+        for b in range(batch):
+            scores = q[b, :, 0].double() @ cache[b, 0].double().T * width**-0.5
+            expected = torch.softmax(scores, dim=1) @ cache[b, 0, :, :rank].double()
+            worst = max(worst, (got[b] - expected).abs().amax().item())
+            largest = max(largest, expected.abs().amax().item())
+        return worst / largest, 3e-2
+
+    yield "pytorch_attention", attention, lambda: check(attention)
+    yield "pytorch_products", products, lambda: check(products)
+
+
 def argmin_peers(words):
     """Minimum and index of each row of a product or of squared distances. First the matrix of them,
     if there is room for it.
@@ -651,6 +727,8 @@ PEERS = {
     "hopper_attention": fused_attention_peers,
     "attention_backward": attention_backward_peers,
     "decoding": decoding_peers,
+    "paged": paged_peers,
+    "latent": latent_peers,
     "dot": score_peers,
     "luong": score_peers,
     "bahdanau": score_peers,

@@ -97,15 +97,18 @@ class WarpRows {
 
     // The parts of WARPS warps become one: store(row, col, part) for each element. All
     // threads of the block call this function. In shared memory there is room for 4 rows at a time.
-    template <int WARPS, class Store>
+    // SETS: warp w has the rows [16 s, 16 s + 16) with s = w % SETS, and the parts of the warps
+    // with the same rows become one. With several sets, store() is called for all of their 16 rows.
+    template <int WARPS, int SETS = 1, class Store>
     __device__ void merge_warps(Store store) {
         constexpr int ROWS = 4;
         __shared__ float maxima[WARPS][16];
         __shared__ float sums[WARPS][16];
-        __shared__ float block_max[16];
-        __shared__ float block_sum[16];
+        __shared__ float block_max[SETS * 16];
+        __shared__ float block_sum[SETS * 16];
         alignas(16) __shared__ float outs[WARPS][ROWS][D];
         const int warp = static_cast<int>(threadIdx.x / 32);
+        const int set = warp % SETS;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             sum_[i] += __shfl_xor_sync(course::kWholeWarp, sum_[i], 1);
@@ -121,7 +124,7 @@ class WarpRows {
         for (int i = 0; i < 2; ++i) {
             float max = -kInfinity;
 #pragma unroll
-            for (int w = 0; w < WARPS; ++w)
+            for (int w = set; w < WARPS; w += SETS)
                 max = fmaxf(max, maxima[w][g_ + i * 8]);
             const float weight = weight_of(max_[i], max);
 #pragma unroll
@@ -129,15 +132,16 @@ class WarpRows {
                 out_[c][i * 2] *= weight;
                 out_[c][i * 2 + 1] *= weight;
             }
-            if (warp > 0 || t_ > 0) continue;
+            if (warp >= SETS || t_ > 0) continue;
             float sum = 0;
 #pragma unroll
-            for (int w = 0; w < WARPS; ++w)
+            for (int w = set; w < WARPS; w += SETS)
                 sum += weight_of(maxima[w][g_ + i * 8], max) * sums[w][g_ + i * 8];
-            block_max[g_ + i * 8] = max;
-            block_sum[g_ + i * 8] = sum;
+            block_max[set * 16 + g_ + i * 8] = max;
+            block_sum[set * 16 + g_ + i * 8] = sum;
         }
-        for (int first = 0; first < rows_; first += ROWS) {
+        const int rows = SETS == 1 ? rows_ : 16;  // the same for all warps
+        for (int first = 0; first < rows; first += ROWS) {
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 const int row = g_ + i * 8 - first;
@@ -148,14 +152,16 @@ class WarpRows {
                         make_float2(out_[c][i * 2], out_[c][i * 2 + 1]);
             }
             __syncthreads();
-            const int here = min(rows_ - first, ROWS);
-            for (int i = static_cast<int>(threadIdx.x); i < here * D; i += WARPS * 32) {
+            const int here = min(rows - first, ROWS);
+            for (int i = static_cast<int>(threadIdx.x); i < SETS * here * D; i += WARPS * 32) {
+                const int of_set = SETS == 1 ? 0 : i / (here * D);
+                const int at = SETS == 1 ? i : i % (here * D);
                 float out = 0;
 #pragma unroll
-                for (int w = 0; w < WARPS; ++w)
-                    out += outs[w][i / D][i % D];
-                const int row = first + i / D;
-                store(row, i % D, Part{block_max[row], block_sum[row], out});
+                for (int w = 0; w < WARPS; w += SETS)
+                    out += outs[w + of_set][at / D][at % D];
+                const int row = of_set * 16 + first + at / D;
+                store(row, at % D, Part{block_max[row], block_sum[row], out});
             }
             __syncthreads();  // all has been read
         }

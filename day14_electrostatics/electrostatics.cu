@@ -1,7 +1,5 @@
 // Day 14's host code: argument checks, the list of versions. The kernels and their launches are in
 // electrostatics.cuh and beyond/.
-#include "electrostatics.cuh"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/stream_buffer.hpp"
+#include "electrostatics.cuh"
 #include "electrostatics.hpp"
 
 namespace day14 {
@@ -19,8 +18,8 @@ using course::DeviceSpan;
 using course::require;
 using course::StreamBuffer;
 
-constexpr float kMostAngstrom = 1e6f;  // where floats are 0.06 apart
-constexpr int kMostPoints = 65535;                         // along an axis: blocks of a grid along z
+constexpr float kMostAngstrom = 1e6f;                     // where floats are 0.06 apart
+constexpr int kMostPoints = 65535;                        // along an axis: blocks of a grid along z
 constexpr std::size_t kMostAtoms = std::size_t{1} << 29;  // twice as many bins, numbered by ints
 
 void check_arguments(DeviceSpan<const Atom> atoms, const Grid& grid, float cutoff,
@@ -43,8 +42,9 @@ void check_arguments(DeviceSpan<const Atom> atoms, const Grid& grid, float cutof
 }
 
 std::string why_not_without_cutoff(const Problem& problem) {
-    return problem.cutoff == 0 ? "" : "it computes all pairs; the cutoff versions end the potential at " +
-                                          course::to_text(problem.cutoff) + " angstrom";
+    return problem.cutoff == 0 ? ""
+                               : "it computes all pairs; the cutoff versions end the potential at " +
+                                     course::to_text(problem.cutoff) + " angstrom";
 }
 
 std::string why_not_with_cutoff(const Problem& problem) {

@@ -105,7 +105,7 @@ inline void launch_gather(const Atom* atoms, std::size_t n, const Grid& grid, fl
     }
 }
 
-constexpr int kPoints = 4;                  // of a thread
+constexpr int kPoints = 4;                       // of a thread
 constexpr int kBlockPoints = kBlockX * kPoints;  // of a row, for a warp
 
 // Idea: thread coarsening. A thread has four adjacent points of a row, which have dy and dz in
@@ -332,8 +332,8 @@ __global__ void potential_binned(Bins bins, BinMemory memory, Grid grid, float c
                     const float dx = grid.at(x) - atom.x;
                     const float dy = grid.at(y) - atom.y;
                     const float dz = grid.at(z) - atom.z;
-                    sum += term_within(atom.charge, dx * dx + dy * dy + dz * dz + kSoftening,
-                                       inverse_cutoff2);
+                    sum +=
+                        term_within(atom.charge, dx * dx + dy * dy + dz * dz + kSoftening, inverse_cutoff2);
                 }
             }
         }

@@ -30,7 +30,11 @@ constexpr double kDensity = 0.1;
 
 struct Data {
     Data(const Grid& g, std::size_t n, float c)
-        : grid(g), cutoff(c), atoms(day14::random_atoms(n, g, 14)), device(std::span<const Atom>(atoms)), out(points(g)) {
+        : grid(g),
+          cutoff(c),
+          atoms(day14::random_atoms(n, g, 14)),
+          device(std::span<const Atom>(atoms)),
+          out(points(g)) {
         const std::size_t most = std::max<std::size_t>(kMostOnCpu / n, 1000);
         const std::size_t step = std::max<std::size_t>(points(g) / most, 1);
         // A prime number of points apart, or nearly: in all columns of the grid.
@@ -64,7 +68,8 @@ course::Case make_case(const course::Dims& size, float cutoff) {
     course::require(size.size() == 4, "size has ", size.size(),
                     " numbers; expected four, nx x ny x nz x atoms, for example 64x64x64x1000");
     const std::size_t n = size[3];
-    const double m = static_cast<double>(size[0]) * static_cast<double>(size[1]) * static_cast<double>(size[2]);
+    const double m =
+        static_cast<double>(size[0]) * static_cast<double>(size[1]) * static_cast<double>(size[2]);
     // So many atoms are a problem for versions with a cutoff only, and a few for the others.
     const double pairs = m * static_cast<double>(n);
     if (cutoff == 0 ? pairs > 2e11 : n < 100) return {};
@@ -72,8 +77,8 @@ course::Case make_case(const course::Dims& size, float cutoff) {
         cutoff == 0 ? 0.5f : static_cast<float>(std::cbrt(static_cast<double>(n) / (kDensity * m)));
     const Grid grid{static_cast<int>(size[0]), static_cast<int>(size[1]), static_cast<int>(size[2]), spacing};
     const std::string problem =
-        fmt::format("{} {}x{}x{}x{}", cutoff == 0 ? "all_pairs" : fmt::format("cutoff_{}", cutoff), grid.nx, grid.ny,
-                    grid.nz, n);
+        fmt::format("{} {}x{}x{}x{}", cutoff == 0 ? "all_pairs" : fmt::format("cutoff_{}", cutoff), grid.nx,
+                    grid.ny, grid.nz, n);
     course::UsualCase<Data> usual(problem, "float", std::make_shared<Data>(grid, n, cutoff));
     usual.output(&Data::out, [](const Data& data, const auto& got) { return data.verify(got); });
     const day14::Problem shape{grid, n, cutoff};

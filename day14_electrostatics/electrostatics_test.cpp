@@ -175,8 +175,7 @@ TEST_P(VersionTest, RefusesBadArguments) {
     GuardedBuffer<float> potential(8);
     const float usual = has_cutoff() ? 1.0f : 0.0f;
     const auto refusal = [&](const Grid& grid, float cutoff, course::DeviceSpan<float> out) {
-        return course::refusal(
-            [&] { GetParam()->launcher(atoms.span(), grid, cutoff, out, nullptr); });
+        return course::refusal([&] { GetParam()->launcher(atoms.span(), grid, cutoff, out, nullptr); });
     };
     const float infinity = std::numeric_limits<float>::infinity();
     EXPECT_EQ(refusal({2, 2, 3, 1}, usual, potential.span()),
@@ -194,9 +193,10 @@ TEST_P(VersionTest, RefusesBadArguments) {
     EXPECT_EQ(refusal({2, 2, 2, 1}, -1, potential.span()),
               "electrostatics: cutoff is -1; expected a finite number above 0, or 0 for none");
     EXPECT_EQ(refusal({2, 2, 2, 1}, has_cutoff() ? 0.0f : 3.0f, potential.span()),
-              has_cutoff() ? "electrostatics: cutoff is 0: it needs a cutoff above 0"
-                           : "electrostatics: cutoff is 3: it computes all pairs; the cutoff versions end the "
-                             "potential at 3 angstrom");
+              has_cutoff()
+                  ? "electrostatics: cutoff is 0: it needs a cutoff above 0"
+                  : "electrostatics: cutoff is 3: it computes all pairs; the cutoff versions end the "
+                    "potential at 3 angstrom");
     const auto inside = course::DeviceSpan<float>::from_device_pointer(
         reinterpret_cast<float*>(const_cast<Atom*>(atoms.data())) + 4, 8);
     EXPECT_EQ(refusal({2, 2, 2, 1}, usual, inside),
@@ -226,8 +226,7 @@ TEST_P(VersionTest, MorePointsThan31BitsCount) {
         std::vector<float> got(kWindow);
         CUDA_CHECK(cudaMemcpy(got.data(), potential.data() + first, kWindow * sizeof(float),
                               cudaMemcpyDeviceToHost));
-        const course::VerifyResult result =
-            verify(got, day14::potential_on_cpu(atoms, grid, cutoff, at));
+        const course::VerifyResult result = verify(got, day14::potential_on_cpu(atoms, grid, cutoff, at));
         EXPECT_TRUE(result.ok()) << "from point " << first << " on: " << result.message();
     }
 }

@@ -91,8 +91,8 @@ int main(int argc, char** argv) {
         const double allowed = (n + 30) * 0x1p-24 * magnitude;
         if (!(std::abs(potential[grid.index(x, y, z)] - right) <= allowed)) ++wrong;
     }
-    std::printf("%d^3 points, %d atoms: %d of %d points wrong, %.3f ms, %.1f billion pairs per second\n", size, n,
-                wrong, kChecked, ms, 1e-6 * static_cast<double>(points) * n / ms);
+    std::printf("%d^3 points, %d atoms: %d of %d points wrong, %.3f ms, %.1f billion pairs per second\n",
+                size, n, wrong, kChecked, ms, 1e-6 * static_cast<double>(points) * n / ms);
     CHECK(cudaFree(device_atoms));
     CHECK(cudaFree(device_potential));
     return wrong != 0;

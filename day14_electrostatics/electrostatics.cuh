@@ -10,8 +10,8 @@
 //
 // The potential at a point is the sum of charge / distance over the atoms: n atoms and m points
 // make n * m pairs. The first five versions compute them all. If the potential of an atom ends at a
-// cutoff distance, n * m becomes m times the atoms within it. Each kernel is followed by its launch.
-// beyond/ has atoms in shared memory, square roots by other instructions, and sorted atoms.
+// cutoff distance, n * m becomes m times the atoms within it. Each kernel is followed by its
+// launch. beyond/ has atoms in shared memory, square roots by other instructions, and sorted atoms.
 //
 //   ./course run day14                                     every version, verified and timed
 //   ./course run day14 --program                           program.cu: one map, from main() to the result
@@ -341,7 +341,8 @@ __global__ void potential_binned(Bins bins, BinMemory memory, Grid grid, float c
     potential[grid.index(x, y, z)] = sum;
 }
 
-// The atoms of full bins: each point reads all of them. There are few, or the capacity is too small.
+// The atoms of full bins: each point reads all of them. There are few, or the capacity is too
+// small.
 __global__ void potential_of_overflow(BinMemory memory, Grid grid, float cutoff, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kTileX + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kTileY + static_cast<int>(threadIdx.y);

@@ -25,6 +25,7 @@
 #include <cstddef>
 
 #include "atoms.hpp"
+#include "common/check/check.hpp"
 #include "common/device/grid.hpp"
 
 namespace day14 {

@@ -41,4 +41,12 @@ TEST_F(Lesson, NoVersionHasRaces) {
     }
 }
 
+TEST_F(Lesson, AdjacentLanesShouldHaveAdjacentPoints) {
+    for (const char* const version : {"gather", "coalesced", "all_slices"}) {
+        SCOPED_TRACE(version);
+        EXPECT_COALESCED(map(version));
+    }
+    EXPECT_FALSE(course::coalesced(course::inspect(map("coarsened"))));
+}
+
 }  // namespace

@@ -1,13 +1,12 @@
 // Day 37's launchers: argument checks, the list of versions. The kernels and their launches are in
 // mri.cuh and beyond/.
-#include "mri.cuh"
-
 #include <array>
 #include <string>
 
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
+#include "mri.cuh"
 #include "mri.hpp"
 
 namespace day37 {
@@ -88,9 +87,10 @@ course::Work work(const Problem& problem) {
 }  // namespace
 
 Workspace::Workspace(const Problem& problem)
-    : samples_(problem.samples), mu_((require(problem.samples <= kMostSamples, "mri: a workspace for ",
-                                              problem.samples, " samples; expected at most 2^30"),
-                                      2 * problem.samples)) {}
+    : samples_(problem.samples),
+      mu_((require(problem.samples <= kMostSamples, "mri: a workspace for ", problem.samples,
+                   " samples; expected at most 2^30"),
+           2 * problem.samples)) {}
 
 std::span<const Version> versions() {
     static const std::array<Version, 6> list = {{

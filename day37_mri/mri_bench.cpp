@@ -32,8 +32,8 @@ struct Data {
             of_samples.emplace_back(std::span(*values));
         for (const auto* values : {&positions.x, &positions.y, &positions.z})
             of_voxels.emplace_back(std::span(*values));
-        expected = day37::sums_on_cpu(k, day37::HostPositions{every(positions.x), every(positions.y),
-                                                              every(positions.z)});
+        expected = day37::sums_on_cpu(
+            k, day37::HostPositions{every(positions.x), every(positions.y), every(positions.z)});
     }
 
     // Every stride-th value: those that are compared.

@@ -80,8 +80,7 @@ Expected sums_on_cpu(const HostSamples& k, const HostPositions& voxels) {
             const double angle = 2 * std::numbers::pi * (turns - std::rint(turns));
             out.re[n] += mu_re * std::cos(angle) - mu_im * std::sin(angle);
             out.im[n] += mu_im * std::cos(angle) + mu_re * std::sin(angle);
-            const double weight =
-                (std::abs(phi_re) + std::abs(phi_im)) * (std::abs(d_re) + std::abs(d_im));
+            const double weight = (std::abs(phi_re) + std::abs(phi_im)) * (std::abs(d_re) + std::abs(d_im));
             out.weight[n] += weight;
             out.phase_weight[n] += weight * (std::abs(along_x) + std::abs(along_y) + std::abs(along_z));
         }

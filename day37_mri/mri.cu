@@ -50,6 +50,12 @@ Samples samples_of(const KSpace& k) {
             k.phi_im.data(), k.d_re.data(), k.d_im.data(), static_cast<int>(k.kx.size())};
 }
 
+// Both arrays of mu start at a multiple of 128 bytes.
+std::size_t pitch_for(std::size_t samples) {
+    require(samples <= kMostSamples, "mri: a workspace for ", samples, " samples; expected at most 2^30");
+    return course::ceil_div<std::size_t>(samples, 32) * 32;
+}
+
 // Sums without samples, which no version starts a grid for.
 void clear(const Image& out, cudaStream_t stream) {
     CUDA_CHECK(cudaMemsetAsync(out.re.data(), 0, out.re.size() * sizeof(float), stream));
@@ -87,10 +93,7 @@ course::Work work(const Problem& problem) {
 }  // namespace
 
 Workspace::Workspace(const Problem& problem)
-    : samples_(problem.samples),
-      mu_((require(problem.samples <= kMostSamples, "mri: a workspace for ", problem.samples,
-                   " samples; expected at most 2^30"),
-           2 * problem.samples)) {}
+    : samples_(problem.samples), pitch_(pitch_for(problem.samples)), mu_(2 * pitch_) {}
 
 std::span<const Version> versions() {
     static const std::array<Version, 6> list = {{

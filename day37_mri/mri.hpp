@@ -63,10 +63,11 @@ class Workspace {
 
     std::size_t samples() const { return samples_; }
     float* mu_re() { return mu_.data(); }
-    float* mu_im() { return mu_.data() + samples_; }
+    float* mu_im() { return mu_.data() + pitch_; }
 
   private:
     std::size_t samples_;
+    std::size_t pitch_;
     course::DeviceBuffer<float> mu_;
 };
 
@@ -74,8 +75,8 @@ class Workspace {
 //     conj(phi(m)) * d(m) * exp(i 2 pi (kx(m) x(n) + ky(m) y(n) + kz(m) z(n)))
 // on `stream`. The arrays of k-space have one length, those of voxels and image another; 0 is legal
 // for both. Outputs must not overlap inputs or each other. The versions that copy samples to
-// constant memory share it: use them on one stream at a time. Throws std::invalid_argument for a bad
-// argument, CudaError when a launch fails.
+// constant memory share it: use them on one stream at a time. Throws std::invalid_argument for a
+// bad argument, CudaError when a launch fails.
 using Launcher = void (*)(const KSpace& k, const Voxels& voxels, const Image& out, Workspace& workspace,
                           cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-// Day 37 as one program: the image of M random samples of k-space at n x n x n voxels, some of which
-// are checked.
+// Day 37 as one program: the image of M random samples of k-space at n x n x n voxels, some of
+// which are checked.
 //
 //   nvcc -std=c++20 -I.. program.cu && ./a.out 128 3000         in this folder, with a GPU
 //   ./course run day37 --program                                anywhere

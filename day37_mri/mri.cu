@@ -1,8 +1,12 @@
 // Day 37's launchers: argument checks, the list of versions. The kernels and their launches are in
 // mri.cuh and beyond/.
+#include <algorithm>
 #include <array>
 #include <string>
 
+#include "beyond/coarsened.cuh"
+#include "beyond/runs.cuh"
+#include "beyond/separable.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
@@ -56,25 +60,100 @@ std::size_t pitch_for(std::size_t samples) {
     return course::ceil_div<std::size_t>(samples, 32) * 32;
 }
 
+// Floats of the largest table that a version makes of these samples.
+std::size_t scratch_floats(const Problem& problem) {
+    const Grid& grid = problem.grid;
+    const std::size_t along_axes = 2 * ((grid.nx + 1) / 2 + grid.ny + grid.nz);
+    constexpr std::size_t kOthers = sizeof(HalfRun) / sizeof(float);
+    return problem.samples * (grid.count() == 0 ? kOthers : std::max(along_axes, kOthers));
+}
+
+// Why a version for grids cannot run, or "".
+constexpr std::size_t kMostExtent = std::size_t{1} << 20;
+std::string why_no_grid(const Problem& problem) {
+    const Grid& grid = problem.grid;
+    if (grid.count() == 0) return "it is for voxels on a grid";
+    if (std::max({grid.nx, grid.ny, grid.nz}) <= kMostExtent) return "";
+    return "the grid is " + std::to_string(grid.nx) + " x " + std::to_string(grid.ny) + " x " +
+           std::to_string(grid.nz) + "; expected at most 2^20 voxels along each axis";
+}
+
 // Sums without samples, which no version starts a grid for.
 void clear(const Image& out, cudaStream_t stream) {
     CUDA_CHECK(cudaMemsetAsync(out.re.data(), 0, out.re.size() * sizeof(float), stream));
     CUDA_CHECK(cudaMemsetAsync(out.im.data(), 0, out.im.size() * sizeof(float), stream));
 }
 
-// A version of mri.cuh, with its arguments checked.
+// The launches as run() calls them: each takes what it needs.
+struct Arguments {
+    Samples samples;
+    Mu mu;
+    Positions positions;
+    Sums sums;
+    Grid grid;
+    float* scratch;
+    cudaStream_t stream;
+};
+
+void scatter_atomic(const Arguments& a) {
+    launch_scatter_atomic(a.samples, a.positions, a.sums, a.stream);
+}
+
+// Of those that take samples, mu, positions and sums.
 template <auto kLaunch>
+void direct(const Arguments& a) {
+    kLaunch(a.samples, a.mu, a.positions, a.sums, a.stream);
+}
+
+void constant_structs(const Arguments& a) {
+    launch_constant_structs(a.samples, a.mu, a.positions, a.sums, reinterpret_cast<PackedSample*>(a.scratch),
+                            a.stream);
+}
+
+void rotation(const Arguments& a) {
+    launch_rotation(a.samples, a.mu, a.positions, a.grid, a.sums, reinterpret_cast<float2*>(a.scratch),
+                    a.stream);
+}
+
+void mirrored_runs(const Arguments& a) {
+    launch_mirrored_runs(a.samples, a.mu, a.positions, a.grid, a.sums, reinterpret_cast<HalfRun*>(a.scratch),
+                         a.stream);
+}
+
+void separable(const Arguments& a) {
+    const std::size_t samples = static_cast<std::size_t>(a.samples.count);
+    const std::size_t half = (a.grid.nx + 1) / 2;
+    AxisTables tables{};
+    tables.x = reinterpret_cast<float2*>(a.scratch);
+    tables.y = tables.x + samples * half;
+    tables.z = tables.y + samples * a.grid.ny;
+    tables.nx = static_cast<int>(half);
+    tables.ny = static_cast<int>(a.grid.ny);
+    tables.nz = static_cast<int>(a.grid.nz);
+    launch_separable(a.samples, a.mu, a.grid, a.sums, tables, a.stream);
+}
+
+// A version, with its arguments checked.
+template <void (*kLaunch)(const Arguments&), std::string (*kConstraint)(const Problem&) = nullptr>
 void run(const KSpace& k, const Voxels& voxels, const Image& out, Workspace& workspace, cudaStream_t stream) {
     check_arguments(k, voxels, out, workspace);
+    const Problem problem{voxels.grid, k.kx.size()};
     if (out.re.empty()) return;
-    if (k.kx.empty()) return clear(out, stream);
-    const Positions positions{voxels.x.data(), voxels.y.data(), voxels.z.data(), voxels.x.size()};
-    const Sums sums{out.re.data(), out.im.data()};
-    if constexpr (std::is_invocable_v<decltype(kLaunch), Samples, Positions, Sums, cudaStream_t>) {
-        kLaunch(samples_of(k), positions, sums, stream);
-    } else {
-        kLaunch(samples_of(k), {workspace.mu_re(), workspace.mu_im()}, positions, sums, stream);
+    if constexpr (kConstraint != nullptr) {
+        const std::string reason = kConstraint(problem);
+        require(reason.empty(), "mri: ", reason);
     }
+    require(scratch_floats(problem) <= workspace.scratch().size(),
+            "mri: the workspace is for a smaller grid or fewer samples; expected one for ", problem.samples,
+            " samples and ", voxels.grid.nx, " x ", voxels.grid.ny, " x ", voxels.grid.nz, " voxels");
+    if (k.kx.empty()) return clear(out, stream);
+    kLaunch({samples_of(k),
+             {workspace.mu_re(), workspace.mu_im()},
+             {voxels.x.data(), voxels.y.data(), voxels.z.data(), voxels.x.size()},
+             {out.re.data(), out.im.data()},
+             voxels.grid,
+             workspace.scratch().data(),
+             stream});
     CUDA_CHECK_LAUNCH();
 }
 
@@ -93,16 +172,28 @@ course::Work work(const Problem& problem) {
 }  // namespace
 
 Workspace::Workspace(const Problem& problem)
-    : samples_(problem.samples), pitch_(pitch_for(problem.samples)), mu_(2 * pitch_) {}
+    : samples_(problem.samples),
+      pitch_(pitch_for(problem.samples)),
+      mu_(2 * pitch_),
+      scratch_(scratch_floats(problem)) {}
 
 std::span<const Version> versions() {
-    static const std::array<Version, 6> list = {{
-        {"scatter_atomic", "a thread per sample adds to every voxel", run<launch_scatter_atomic>, work},
-        {"gather", "a thread per voxel", run<launch_gather>, work},
-        {"registers", "sum and position in registers", run<launch_registers>, work},
-        {"constant_chunks", "samples in constant memory", run<launch_constant_chunks>, work},
-        {"hardware_trig", "sine and cosine by the special function units", run<launch_hardware_trig>, work},
-        {"shared_tile", "samples in shared memory", run<launch_shared_tile>, work},
+    static const std::array<Version, 12> list = {{
+        {"scatter_atomic", "a thread per sample adds to every voxel", run<scatter_atomic>, work},
+        {"gather", "a thread per voxel", run<direct<launch_gather>>, work},
+        {"registers", "sum and position in registers", run<direct<launch_registers>>, work},
+        {"constant_chunks", "samples in constant memory", run<direct<launch_constant_chunks>>, work},
+        {"hardware_trig", "sine and cosine by the special function units", run<direct<launch_hardware_trig>>,
+         work},
+        {"shared_tile", "samples in shared memory", run<direct<launch_shared_tile>>, work},
+        {"constant_structs", "samples as structures in constant memory", run<constant_structs>, work},
+        {"coarsened", "four voxels per thread", run<direct<launch_coarsened>>, work},
+        {"rotation", "16 voxels along x from one sine", run<rotation, why_no_grid>, work, why_no_grid},
+        {"mirrored", "a voxel and its mirror image", run<direct<launch_mirrored>, why_no_grid>, work,
+         why_no_grid},
+        {"mirrored_runs", "8 voxels along x, mirrored about their middle", run<mirrored_runs, why_no_grid>,
+         work, why_no_grid},
+        {"separable", "a product of two matrices of waves", run<separable, why_no_grid>, work, why_no_grid},
     }};
     return list;
 }

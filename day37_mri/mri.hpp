@@ -12,19 +12,11 @@
 #include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
+#include "grid.hpp"
 
 namespace day37 {
 
-// Voxels on a regular grid over the field of view, which is 1 long in each direction. Voxel i of n
-// is at (i - (n - 1) / 2) / n, so that the grid is its own mirror image. x varies fastest.
-struct Grid {
-    std::size_t nx = 0;
-    std::size_t ny = 0;
-    std::size_t nz = 0;
-
-    std::size_t count() const { return nx * ny * nz; }
-};
-
+// Where voxel i of n is (grid.hpp).
 float grid_position(std::size_t i, std::size_t n);
 
 struct Problem {
@@ -64,11 +56,13 @@ class Workspace {
     std::size_t samples() const { return samples_; }
     float* mu_re() { return mu_.data(); }
     float* mu_im() { return mu_.data() + pitch_; }
+    course::DeviceSpan<float> scratch() { return scratch_.span(); }  // tables of the samples
 
   private:
     std::size_t samples_;
     std::size_t pitch_;
     course::DeviceBuffer<float> mu_;
+    course::DeviceBuffer<float> scratch_;
 };
 
 // Enqueues, for every voxel n, the sum over all samples m of

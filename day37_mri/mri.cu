@@ -7,6 +7,7 @@
 #include "beyond/coarsened.cuh"
 #include "beyond/runs.cuh"
 #include "beyond/separable.cuh"
+#include "beyond/separable.hpp"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
@@ -62,10 +63,8 @@ std::size_t pitch_for(std::size_t samples) {
 
 // Floats of the largest table that a version makes of these samples.
 std::size_t scratch_floats(const Problem& problem) {
-    const Grid& grid = problem.grid;
-    const std::size_t along_axes = 2 * ((grid.nx + 1) / 2 + grid.ny + grid.nz);
-    constexpr std::size_t kOthers = sizeof(HalfRun) / sizeof(float);
-    return problem.samples * (grid.count() == 0 ? kOthers : std::max(along_axes, kOthers));
+    const std::size_t others = problem.samples * (sizeof(HalfRun) / sizeof(float));
+    return std::max(others, axis_table_floats(problem.samples, problem.grid));
 }
 
 // Why a version for grids cannot run, or "".
@@ -121,15 +120,7 @@ void mirrored_runs(const Arguments& a) {
 }
 
 void separable(const Arguments& a) {
-    const std::size_t samples = static_cast<std::size_t>(a.samples.count);
-    const std::size_t half = (a.grid.nx + 1) / 2;
-    AxisTables tables{};
-    tables.x = reinterpret_cast<float2*>(a.scratch);
-    tables.y = tables.x + samples * half;
-    tables.z = tables.y + samples * a.grid.ny;
-    tables.nx = static_cast<int>(half);
-    tables.ny = static_cast<int>(a.grid.ny);
-    tables.nz = static_cast<int>(a.grid.nz);
+    const AxisTables tables = axis_tables_in(a.scratch, static_cast<std::size_t>(a.samples.count), a.grid);
     launch_separable(a.samples, a.mu, a.grid, a.sums, tables, a.stream);
 }
 
@@ -176,6 +167,26 @@ Workspace::Workspace(const Problem& problem)
       pitch_(pitch_for(problem.samples)),
       mu_(2 * pitch_),
       scratch_(scratch_floats(problem)) {}
+
+std::size_t axis_table_floats(std::size_t samples, const Grid& grid) {
+    return 2 * samples * ((grid.nx + 1) / 2 + grid.ny + grid.nz);
+}
+
+void sum_on_grid(const Weighted& samples, const Grid& grid, const Grid& field, float* re, float* im,
+                 float* tables, cudaStream_t stream) {
+    const Samples s{.kx = samples.kx,
+                    .ky = samples.ky,
+                    .kz = samples.kz,
+                    .phi_re = nullptr,
+                    .phi_im = nullptr,
+                    .d_re = nullptr,
+                    .d_im = nullptr,
+                    .count = static_cast<int>(samples.count)};
+    // The launch only reads mu.
+    const Mu mu{const_cast<float*>(samples.mu_re), const_cast<float*>(samples.mu_im)};
+    launch_tables(s, mu, grid, field, {re, im}, axis_tables_in(tables, samples.count, grid), stream);
+    CUDA_CHECK_LAUNCH();
+}
 
 std::span<const Version> versions() {
     static const std::array<Version, 12> list = {{

@@ -70,7 +70,11 @@ TEST_F(Lesson, RegistersLeaveFiveLoadsPerSample) {
 }
 
 TEST_F(Lesson, ATileIsReadWithoutBankConflicts) {
-    EXPECT_CONFLICT_FREE(sums("shared_tile"));
+    for (const char* version :
+         {"shared_tile", "coarsened", "rotation", "mirrored", "mirrored_runs", "separable"}) {
+        SCOPED_TRACE(version);
+        EXPECT_CONFLICT_FREE(sums(version));
+    }
 }
 
 }  // namespace

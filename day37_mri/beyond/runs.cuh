@@ -206,7 +206,8 @@ __global__ void gather_mirrored_runs(Samples s, Mu mu, const HalfRun* half_runs,
                                      Sums out) {
     __shared__ float4 tile[kRunBlock];  // kx, ky, kz, mu_re
     __shared__ float tile_mu_im[kRunBlock];
-    __shared__ HalfRun tile_half_runs[kRunBlock];
+    __shared__ float4 tile_cosine[kRunBlock];  // of half a run
+    __shared__ float4 tile_sine[kRunBlock];
     const int thread = static_cast<int>(threadIdx.x);
     const std::size_t runs_of_row = (grid.nx + 2 * kHalfRun - 1) / (2 * kHalfRun);
     const std::size_t run = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -229,14 +230,15 @@ __global__ void gather_mirrored_runs(Samples s, Mu mu, const HalfRun* half_runs,
         if (m < s.count) {
             tile[thread] = make_float4(s.kx[m], s.ky[m], s.kz[m], mu.re[m]);
             tile_mu_im[thread] = mu.im[m];
-            tile_half_runs[thread] = half_runs[m];
+            tile_cosine[thread] = half_runs[m].cosine;
+            tile_sine[thread] = half_runs[m].sine;
         }
         __syncthreads();  // the tile is complete
         const int count = min(kRunBlock, s.count - first);
         for (int i = 0; i < count; ++i) {
             const float4 sample = tile[i];
             const float mu_im = tile_mu_im[i];
-            const HalfRun to_right = tile_half_runs[i];
+            const HalfRun to_right = {tile_cosine[i], tile_sine[i]};
 #pragma unroll
             for (int row = 0; row < kRows; ++row) {
                 float sine, cosine;

@@ -18,38 +18,52 @@ struct AxisTables {
     int nx, ny, nz;  // columns
 };
 
-// exp(i 2 pi k (i - (n - 1) / 2) / n). In double: the tables are small.
-__device__ inline double2 axis_wave(float k, int i, int n) {
-    const double position = (2.0 * i - (n - 1)) / (2.0 * n);
+// exp(i 2 pi k (i - (n - 1) / 2) / field), for voxel i of n, `field` of which are one field of view.
+// In double: the tables are small.
+__device__ inline double2 axis_wave(float k, int i, std::size_t n, std::size_t field) {
+    const double from_middle = i - (static_cast<double>(n) - 1) / 2;
+    const double position = from_middle / static_cast<double>(field);
     double sine, cosine;
     sincospi(2 * static_cast<double>(k) * position, &sine, &cosine);
     return make_double2(cosine, sine);
 }
 
+__device__ inline float2 to_float2(double2 value) {
+    return make_float2(static_cast<float>(value.x), static_cast<float>(value.y));
+}
+
 // A block per sample.
-__global__ void compute_axis_tables(Samples s, Mu mu, Grid grid, AxisTables tables) {
-    for (int m = static_cast<int>(blockIdx.x); m < s.count; m += static_cast<int>(gridDim.x)) {
-        const int all = tables.nx + tables.ny + tables.nz;
+__global__ void compute_axis_tables(Samples s, Mu mu, Grid grid, Grid field, AxisTables tables) {
+    const int all = tables.nx + tables.ny + tables.nz;
+    for (std::size_t m = blockIdx.x; m < static_cast<std::size_t>(s.count); m += gridDim.x) {
         for (int i = static_cast<int>(threadIdx.x); i < all; i += static_cast<int>(blockDim.x)) {
+            const int row = i - tables.nx;
+            const int plane = row - tables.ny;
             if (i < tables.nx) {
-                const double2 w =
-                    axis_wave(s.kx[m], static_cast<int>(grid.nx / 2) + i, static_cast<int>(grid.nx));
-                tables.x[std::size_t{1} * m * tables.nx + i] =
-                    make_float2(static_cast<float>(w.x), static_cast<float>(w.y));
-            } else if (i < tables.nx + tables.ny) {
-                const int row = i - tables.nx;
-                const double2 w = axis_wave(s.ky[m], row, tables.ny);
-                tables.y[std::size_t{1} * m * tables.ny + row] =
-                    make_float2(static_cast<float>(w.x), static_cast<float>(w.y));
+                const int right = static_cast<int>(grid.nx / 2) + i;
+                tables.x[m * tables.nx + i] = to_float2(axis_wave(s.kx[m], right, grid.nx, field.nx));
+            } else if (row < tables.ny) {
+                tables.y[m * tables.ny + row] = to_float2(axis_wave(s.ky[m], row, grid.ny, field.ny));
             } else {
-                const int plane = i - tables.nx - tables.ny;
-                const double2 w = axis_wave(s.kz[m], plane, tables.nz);
-                tables.z[std::size_t{1} * m * tables.nz + plane] =
-                    make_float2(static_cast<float>(mu.re[m] * w.x - mu.im[m] * w.y),
-                                static_cast<float>(mu.re[m] * w.y + mu.im[m] * w.x));
+                const double2 w = axis_wave(s.kz[m], plane, grid.nz, field.nz);
+                const double re = mu.re[m] * w.x - mu.im[m] * w.y;
+                const double im = mu.re[m] * w.y + mu.im[m] * w.x;
+                tables.z[m * tables.nz + plane] = to_float2(make_double2(re, im));
             }
         }
     }
+}
+
+// The tables in axis_table_floats() floats.
+inline AxisTables axis_tables_in(float* memory, std::size_t samples, Grid grid) {
+    AxisTables tables{};
+    tables.nx = static_cast<int>((grid.nx + 1) / 2);
+    tables.ny = static_cast<int>(grid.ny);
+    tables.nz = static_cast<int>(grid.nz);
+    tables.x = reinterpret_cast<float2*>(memory);
+    tables.y = tables.x + samples * tables.nx;
+    tables.z = tables.y + samples * tables.ny;
+    return tables;
 }
 
 constexpr int kTilePairs = 64;  // voxels of the right half of x, of a block
@@ -140,12 +154,17 @@ __global__ void __launch_bounds__(kSide* kSide)
     }
 }
 
-inline void launch_separable(Samples s, Mu mu, Grid grid, Sums out, AxisTables tables, cudaStream_t stream) {
-    launch_compute_mu(s, mu, stream);
-    compute_axis_tables < <<s.count<65536 ? s.count : 65536, 128, 0, stream>>>(s, mu, grid, tables);
+inline void launch_tables(Samples s, Mu mu, Grid grid, Grid field, Sums out, AxisTables tables,
+                          cudaStream_t stream) {
+    compute_axis_tables < <<s.count<65536 ? s.count : 65536, 128, 0, stream>>>(s, mu, grid, field, tables);
     const dim3 blocks(static_cast<unsigned>((grid.rows() + kTileRows - 1) / kTileRows),
                       static_cast<unsigned>((tables.nx + kTilePairs - 1) / kTilePairs));
     multiply_tables<<<blocks, kSide * kSide, 0, stream>>>(tables, s.count, grid, out);
+}
+
+inline void launch_separable(Samples s, Mu mu, Grid grid, Sums out, AxisTables tables, cudaStream_t stream) {
+    launch_compute_mu(s, mu, stream);
+    launch_tables(s, mu, grid, grid, out, tables, stream);
 }
 
 }  // namespace day37

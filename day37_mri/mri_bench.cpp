@@ -1,0 +1,126 @@
+// Day 37's program: every version verified, at some of the voxels, and timed.
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/bench/usual_case.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "mri.hpp"
+#include "mri_plain_loop.hpp"
+#include "mri_verify.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using day37::Grid;
+
+// The reference takes seconds for a million voxels, so at most so many are compared.
+constexpr std::size_t kCompared = 4096;
+
+struct Data {
+    Data(const Grid& voxel_grid, std::size_t samples)
+        : grid(voxel_grid),
+          k(day37::random_samples(samples, grid, 37)),
+          positions(day37::grid_positions(grid)),
+          stride(positions.size() / kCompared | 1),
+          re(positions.size()),
+          im(positions.size()),
+          workspace({grid, samples}) {
+        for (const auto* values : {&k.kx, &k.ky, &k.kz, &k.phi_re, &k.phi_im, &k.d_re, &k.d_im})
+            of_samples.emplace_back(std::span(*values));
+        for (const auto* values : {&positions.x, &positions.y, &positions.z})
+            of_voxels.emplace_back(std::span(*values));
+        expected = day37::sums_on_cpu(
+            k, day37::HostPositions{every(positions.x), every(positions.y), every(positions.z)});
+    }
+
+    // Every stride-th value: those that are compared.
+    std::vector<float> every(const std::vector<float>& values) const {
+        std::vector<float> some;
+        for (std::size_t i = 0; i < values.size(); i += stride)
+            some.push_back(values[i]);
+        return some;
+    }
+
+    day37::KSpace kspace() const {
+        const auto& a = of_samples;
+        return {a[0].span(), a[1].span(), a[2].span(), a[3].span(), a[4].span(), a[5].span(), a[6].span()};
+    }
+    day37::Voxels voxels() const {
+        return {of_voxels[0].span(), of_voxels[1].span(), of_voxels[2].span(), grid};
+    }
+
+    Grid grid;
+    day37::HostSamples k;
+    day37::HostPositions positions;
+    std::size_t stride;
+    day37::Expected expected;
+    std::vector<DeviceBuffer<float>> of_samples, of_voxels;
+    course::GuardedBuffer<float> re, im;
+    day37::Workspace workspace;
+};
+
+// The voxels that are not compared must at least have been written.
+std::string unwritten_voxels(const std::vector<float>& values) {
+    std::size_t count = 0;
+    for (const float value : values)
+        count += std::isnan(value) ? 1 : 0;
+    return count == 0 ? "" : " " + std::to_string(count) + " voxels are NaN";
+}
+
+// `rotation` has a larger bound (beyond/runs.cuh), which is good for all here.
+course::VerifyResult verify(const Data& data, const std::vector<float>& re, const std::vector<float>& im) {
+    course::VerifyResult result =
+        day37::verify_sums(data.every(re), data.every(im), data.expected, data.k.size(), {.fixed = 10 + 30});
+    result.damage += unwritten_voxels(re) + unwritten_voxels(im);
+    return result;
+}
+
+course::Case make_case(const course::Dims& size) {
+    if (size.size() != 4)
+        throw std::invalid_argument("size has " + std::to_string(size.size()) +
+                                    " numbers; expected four, voxels in x, y and z, and samples, for "
+                                    "example 64x64x64x2000");
+    const Grid grid{size[0], size[1], size[2]};
+    const std::size_t samples = size[3];
+    const day37::Problem problem{grid, samples};
+    const std::string name = std::to_string(grid.nx) + "x" + std::to_string(grid.ny) + "x" +
+                             std::to_string(grid.nz) + " voxels " + std::to_string(samples) + " samples";
+    course::UsualCase<Data> usual("mri " + name, "float", std::make_shared<Data>(grid, samples));
+    usual.output(&Data::re, [](Data& data, const std::vector<float>& re) {
+        course::VerifyResult result = verify(data, re, data.im.to_host());
+        result.damage += data.im.damage();
+        return result;
+    });
+    usual.also_spoil([](Data& data) { data.im.spoil(); });
+    usual.versions(day37::versions(), problem, [](const auto& version, Data& data, cudaStream_t stream) {
+        version.launcher(data.kspace(), data.voxels(), {data.re.span(), data.im.span()}, data.workspace,
+                         stream);
+    });
+    const course::Work work = day37::versions().front().work(problem);
+    usual.plain_loop(
+        work, static_cast<double>(grid.count()) * static_cast<double>(samples) * 10e-9,
+        [count = grid.count()] { return course::unwritten<float>(2 * count); },
+        [](const Data& data, std::span<float> out, int threads) {
+            const std::size_t count = out.size() / 2;
+            day37::sum_plainly(data.k, data.positions, out.first(count), out.last(count), threads);
+        },
+        [](const Data& data, const std::vector<float>& out) {
+            const auto middle = out.begin() + static_cast<std::ptrdiff_t>(out.size() / 2);
+            return verify(data, {out.begin(), middle}, {middle, out.end()});
+        });
+    return usual.result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const course::Program program{.day = "day37_mri",
+                                  .title = "sums of the waves of M samples at each voxel of a grid",
+                                  .default_size = {16, 16, 16, 300},
+                                  .bench_sizes = {{64, 64, 64, 3000}, {128, 128, 128, 3000}},
+                                  .make_cases = {make_case}};
+    return course::run_program(program, argc, argv);
+}

@@ -1,0 +1,111 @@
+// Day 13's host code: argument checks and the lists of versions. The kernels and their launches are
+// in wavefronts.cuh and beyond/.
+#include <array>
+#include <string>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "wavefronts.cuh"
+#include "wavefronts.hpp"
+
+namespace day13 {
+namespace {
+
+using course::DeviceSpan;
+using course::require;
+
+int checked_length(const char* what, std::size_t length) {
+    require(length <= kMostSymbols, "edit distance: ", what, " has ", length,
+            " symbols; expected at most 2^30");
+    return static_cast<int>(length);
+}
+
+void check_arguments(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, DeviceSpan<int> distances,
+                     const Workspace& workspace) {
+    checked_length("a", a.size());
+    checked_length("b", b.size());
+    require(distances.size() == b.size() + 1, "edit distance: distances has ", distances.size(),
+            " elements; expected one more than b has symbols, ", b.size() + 1);
+    require(!overlap(a, distances), "edit distance: distances overlaps a; expected no element in common");
+    require(!overlap(b, distances), "edit distance: distances overlaps b; expected no element in common");
+    require(workspace.m() >= a.size() && workspace.n() >= b.size(), "edit distance: workspace is for ",
+            workspace.m(), " and ", workspace.n(), " symbols; expected at least as many as a and b have, ",
+            a.size(), " and ", b.size());
+}
+
+void enqueue_diagonals(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, DeviceSpan<int> distances,
+                       Workspace& workspace, cudaStream_t stream) {
+    check_arguments(a, b, distances, workspace);
+    launch_diagonals(a.data(), static_cast<int>(a.size()), b.data(), static_cast<int>(b.size()),
+                     distances.data(), workspace.words(), stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+// Versions with tiles. Without a symbol there is no tile, and `diagonals` has one launch or few
+// cells.
+template <auto kLaunch>
+void enqueue_tiles(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, DeviceSpan<int> distances,
+                   Workspace& workspace, cudaStream_t stream) {
+    if (a.empty() || b.empty()) return enqueue_diagonals(a, b, distances, workspace, stream);
+    check_arguments(a, b, distances, workspace);
+    const Borders borders{distances.data(), workspace.words(), workspace.corners()};
+    kLaunch(a.data(), static_cast<int>(a.size()), b.data(), static_cast<int>(b.size()), borders, stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+template <auto kLaunch>
+void enqueue_paths(DeviceSpan<float> distance, std::size_t n, cudaStream_t stream) {
+    require(n <= kMostVertices, "shortest paths: n is ", n, "; expected at most 2^17 vertices");
+    require(distance.size() == n * n, "shortest paths: distance has ", distance.size(),
+            " elements; expected n * n, ", n * n);
+    if (n == 0) return;
+    kLaunch(distance.data(), static_cast<int>(n), stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+// The sequences are read and the last row is written. Cells are computed in integers.
+course::Work edit_work(const Sequences& size) {
+    const double written = static_cast<double>((size.n + 1) * sizeof(int));
+    return {.bytes = static_cast<double>(size.m + size.n) + written,
+            .written = written,
+            .arithmetic = course::Arithmetic::kOther};
+}
+
+// An addition and a minimum for each of n^3 cells. The limit that machines are measured for is that
+// of multiply-adds, which count as two operations but are one instruction. Additions and minima are
+// one instruction each, so here each counts as two, too: the limit is that of issuing instructions.
+course::Work path_work(const std::size_t& n) {
+    const auto vertices = static_cast<double>(n);
+    const double matrix = vertices * vertices * sizeof(float);
+    return {.bytes = 2 * matrix, .written = matrix, .flops = 4 * vertices * vertices * vertices};
+}
+
+}  // namespace
+
+Workspace::Workspace(std::size_t m, std::size_t n)
+    : m_(static_cast<std::size_t>(checked_length("a", m))),
+      n_(static_cast<std::size_t>(checked_length("b", n))),
+      words_(3 * (m + 1)),
+      corners_(m / kTile + n / kTile + 2) {}
+
+std::span<const EditVersion> edit_versions() {
+    static const std::array<EditVersion, 3> list = {{
+        {"diagonals", "a launch for each anti-diagonal", enqueue_diagonals, edit_work},
+        {"tiles", "a launch for each anti-diagonal of tiles", enqueue_tiles<launch_tiles>, edit_work},
+        {"register_rows", "four rows of a tile per thread, in registers", enqueue_tiles<launch_register_rows>,
+         edit_work},
+    }};
+    return list;
+}
+
+std::span<const PathVersion> path_versions() {
+    static const std::array<PathVersion, 3> list = {{
+        {"per_vertex", "a launch for each vertex", enqueue_paths<launch_per_vertex>, path_work},
+        {"blocked", "32 vertices in three launches", enqueue_paths<launch_blocked>, path_work},
+        {"register_tiles", "4 x 4 cells per thread", enqueue_paths<launch_register_tiles>, path_work},
+    }};
+    return list;
+}
+
+}  // namespace day13

@@ -21,8 +21,8 @@ using Symbol = std::uint8_t;
 // Sequences of up to 2^30 symbols each; how many cells they have together is not limited.
 inline constexpr std::size_t kMostSymbols = std::size_t{1} << 30;
 
-// Device memory for intermediate results: for sequences of at most `m` and `n` symbols, 12 bytes for
-// each of a and less than 1 for each of b. Two calls that may run at the same time, on two streams,
+// Device memory for intermediate results: for sequences of at most `m` and `n` symbols, about 12 bytes
+// for each of a and 4 for each of b. Two calls that may run at the same time, on two streams,
 // need two workspaces.
 class Workspace {
   public:
@@ -36,12 +36,16 @@ class Workspace {
     std::size_t n() const { return n_; }
     int* words() { return words_.data(); }
     int* corners() { return corners_.data(); }
+    int* row() { return row_.data(); }
+    int* board() { return board_.data(); }
 
   private:
     std::size_t m_;
     std::size_t n_;
     course::DeviceBuffer<int> words_;    // 3 (m + 1)
     course::DeviceBuffer<int> corners_;  // one for each diagonal of tiles
+    course::DeviceBuffer<int> row_;      // n + 1, of versions whose result is no row
+    course::DeviceBuffer<int> board_;    // of strips: tickets, and a word for each strip
 };
 
 struct Sequences {
@@ -59,6 +63,33 @@ using EditLauncher = void (*)(course::DeviceSpan<const Symbol> a, course::Device
 
 using EditVersion = course::Version<EditLauncher, Sequences>;
 std::span<const EditVersion> edit_versions();
+
+// --- Beyond: the same sweep with other rules -----------------------------------------------------
+
+// The score of an alignment: `match` for each pair of equal symbols, `mismatch` for each pair of
+// others, `gap` for each symbol without a partner.
+struct Scoring {
+    int match = 2;      // > 0
+    int mismatch = -1;  // <= 0
+    int gap = -2;       // <= 0
+};
+
+// Enqueues on `stream`: *score = the best score of an alignment of any part of a with any part of b
+// (Smith and Waterman); 0, of empty parts, if there is no better one. Either sequence may be empty.
+// Throws std::invalid_argument for a bad argument, also where scores might exceed 2^30, CudaError
+// when a launch fails.
+using LocalLauncher = void (*)(course::DeviceSpan<const Symbol> a, course::DeviceSpan<const Symbol> b,
+                               const Scoring& scoring, course::DeviceSpan<int> score, Workspace& workspace,
+                               cudaStream_t stream);
+
+using LocalVersion = course::Version<LocalLauncher, Sequences>;
+std::span<const LocalVersion> local_versions();
+
+// Enqueues on `stream`: distances[j] = the discrete Frechet distance of curve a and the first j
+// points of curve b, for j = 1 to n; distances[0] is infinity, or 0 if a is empty, too. Coordinates
+// are finite, and squares of distances must not overflow; that is not checked. Throws as above.
+void frechet_distances(course::DeviceSpan<const float2> a, course::DeviceSpan<const float2> b,
+                       course::DeviceSpan<float> distances, Workspace& workspace, cudaStream_t stream);
 
 // --- All shortest paths --------------------------------------------------------------------------
 
@@ -83,5 +114,7 @@ std::span<const PathVersion> path_versions();
 // double; n x n elements are replaced by the lengths.
 std::vector<int> edit_distances_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b);
 void shortest_paths_on_cpu(std::span<double> distance, std::size_t n);
+int local_score_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b, const Scoring& scoring);
+std::vector<double> frechet_distances_on_cpu(std::span<const float2> a, std::span<const float2> b);
 
 }  // namespace day13

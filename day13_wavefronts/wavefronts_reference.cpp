@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "common/check/require.hpp"
@@ -32,6 +34,38 @@ void shortest_paths_on_cpu(std::span<double> distance, std::size_t n) {
                 distance[i * n + j] = std::min(distance[i * n + j], to_k + distance[k * n + j]);
         }
     }
+}
+
+int local_score_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b, const Scoring& scoring) {
+    std::vector<int> row(b.size() + 1, 0);
+    int best = 0;
+    for (const Symbol of_a : a) {
+        int diagonal = 0;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const int paired = diagonal + (of_a == b[j] ? scoring.match : scoring.mismatch);
+            diagonal = row[j + 1];
+            row[j + 1] = std::max({0, paired, row[j] + scoring.gap, row[j + 1] + scoring.gap});
+            best = std::max(best, row[j + 1]);
+        }
+    }
+    return best;
+}
+
+std::vector<double> frechet_distances_on_cpu(std::span<const float2> a, std::span<const float2> b) {
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    std::vector<double> row(b.size() + 1, kNone);
+    row[0] = 0;
+    for (const float2 of_a : a) {
+        double diagonal = row[0];
+        row[0] = kNone;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const double leash = std::hypot(double{of_a.x} - b[j].x, double{of_a.y} - b[j].y);
+            const double before = std::min({diagonal, row[j], row[j + 1]});
+            diagonal = row[j + 1];
+            row[j + 1] = std::max(leash, before);
+        }
+    }
+    return row;
 }
 
 }  // namespace day13

@@ -200,6 +200,143 @@ TEST(EditWorkspace, RefusesMoreThan2To30Symbols) {
               "edit distance: b has 1073741825 symbols; expected at most 2^30");
 }
 
+// --- Beyond: other rules -------------------------------------------------------------------------
+
+class LocalTest : public course::DeviceTestWithParam<const day13::LocalVersion*> {
+  protected:
+    static void expect_right(const Pair& pair, const day13::Scoring& scoring, const std::string& what) {
+        const DeviceBuffer<Symbol> a{std::span<const Symbol>(pair.a)};
+        const DeviceBuffer<Symbol> b{std::span<const Symbol>(pair.b)};
+        GuardedBuffer<int> score(1);
+        Workspace workspace(pair.a.size(), pair.b.size());
+        GetParam()->launcher(a.span(), b.span(), scoring, score.span(), workspace, nullptr);
+        EXPECT_EQ(score.to_host()[0], day13::local_score_on_cpu(pair.a, pair.b, scoring))
+            << "m = " << pair.a.size() << ", n = " << pair.b.size() << ", " << what;
+        EXPECT_EQ(score.damage(), "");
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayThirteen, LocalTest, course::each_of(day13::local_versions()),
+                         course::VersionName());
+
+// The last: gaps and mismatches are free, so the score is 1 for each pair of the longest common
+// subsequence.
+TEST_P(LocalTest, AllShapesPatternsAndScorings) {
+    for (const auto& [m, n] : kShapes)
+        for (const Pattern pattern : kPatterns)
+            for (const day13::Scoring& scoring :
+                 {day13::Scoring{}, day13::Scoring{5, -4, -1}, day13::Scoring{1, 0, 0}})
+                expect_right(make_pair(m, n, pattern), scoring, kNames[static_cast<std::size_t>(pattern)]);
+}
+
+TEST_P(LocalTest, ManyStrips) {
+    expect_right(make_pair(1700, 130, Pattern::kShifted), {}, "shifted");
+    expect_right(make_pair(1025, 1, Pattern::kRandom), {}, "random");
+}
+
+TEST_P(LocalTest, RefusesBadArguments) {
+    DeviceBuffer<Symbol> symbols = course::zeros<Symbol>(64);
+    DeviceBuffer<int> score(2);
+    Workspace workspace(8, 8);
+    const auto message = [&](const day13::Scoring& scoring, std::size_t m, std::size_t scores) {
+        return course::refusal([&] {
+            GetParam()->launcher(symbols.span().subspan(0, m), symbols.span().subspan(20, 8), scoring,
+                                 score.span().subspan(0, scores), workspace, nullptr);
+        });
+    };
+    EXPECT_EQ(message({}, 8, 1), "");
+    EXPECT_EQ(message({}, 8, 2), "local alignment: score has 2 elements; expected 1");
+    EXPECT_EQ(message({}, 9, 1),
+              "local alignment: workspace is for 8 and 8 symbols; expected at least as many as a and b have, "
+              "9 and 8");
+    EXPECT_EQ(
+        message({2, 1, -1}, 8, 1),
+        "local alignment: match, mismatch and gap are 2, 1 and -1; expected match > 0, the others <= 0");
+    EXPECT_EQ(
+        message({1 << 28, 0, 0}, 8, 1),
+        "local alignment: match, mismatch and gap are 268435456, 0 and 0; expected scores of up to 2^30 "
+        "for 8 pairs");
+}
+
+using StripsTest = course::DeviceTest;
+
+// Strips wait for each other: more of them than the blocks of the other tests, in any order of
+// blocks.
+TEST_F(StripsTest, ManyStrips) {
+    for (const char* const name : {"strips", "strips_256", "strips_512"}) {
+        const Pair pair = make_pair(2100, 140, Pattern::kShifted);
+        const DeviceBuffer<Symbol> a{std::span<const Symbol>(pair.a)};
+        const DeviceBuffer<Symbol> b{std::span<const Symbol>(pair.b)};
+        GuardedBuffer<int> distances(141);
+        Workspace workspace(2100, 140);
+        course::find_version(day13::edit_versions(), name)
+            .launcher(a.span(), b.span(), distances.span(), workspace, nullptr);
+        EXPECT_EQ(distances.to_host(), day13::edit_distances_on_cpu(pair.a, pair.b)) << name;
+        EXPECT_EQ(distances.damage(), "");
+    }
+}
+
+std::vector<float2> make_curve(std::size_t n, bool is_whole, std::uint64_t seed) {
+    course::Random random(seed);
+    std::vector<float2> curve(n);
+    int x = 0, y = 0;
+    for (float2& point : curve) {
+        x += random.integer(-5, 9);
+        y += random.integer(-9, 9);
+        point = float2{static_cast<float>(x), static_cast<float>(y)};
+        if (!is_whole) point.x += 0.37F;
+        if (!is_whole) point.y *= 0.91F;
+    }
+    return curve;
+}
+
+// Whole coordinates: squares are exact, and the root is rounded once. Others: two products, a sum
+// and a root, of differences that are rounded as well.
+TEST_F(StripsTest, FrechetDistances) {
+    for (const bool is_whole : {true, false}) {
+        for (const auto& [m, n] : kShapes) {
+            const std::vector<float2> a = make_curve(m, is_whole, 1);
+            const std::vector<float2> b = make_curve(n, is_whole, 2);
+            const DeviceBuffer<float2> a_device{std::span<const float2>(a)};
+            const DeviceBuffer<float2> b_device{std::span<const float2>(b)};
+            GuardedBuffer<float> distances(n + 1);
+            Workspace workspace(m, n);
+            frechet_distances(a_device.span(), b_device.span(), distances.span(), workspace, nullptr);
+            const std::vector<double> expected = day13::frechet_distances_on_cpu(a, b);
+            const std::vector<float> got = distances.to_host();
+            EXPECT_EQ(distances.damage(), "");
+            constexpr double kRounding = std::numeric_limits<float>::epsilon() / 2;
+            for (std::size_t j = 0; j <= n; ++j) {
+                const auto nearest = static_cast<float>(expected[j]);
+                if (is_whole || std::isinf(expected[j])) {
+                    ASSERT_EQ(got[j], nearest) << "m = " << m << ", n = " << n << ", j = " << j;
+                } else {
+                    ASSERT_NEAR(got[j], expected[j], 4 * kRounding * expected[j])
+                        << "m = " << m << ", n = " << n << ", j = " << j;
+                }
+            }
+        }
+    }
+}
+
+TEST_F(StripsTest, FrechetRefusesBadArguments) {
+    DeviceBuffer<float2> points(16);
+    DeviceBuffer<float> distances(9);
+    Workspace workspace(8, 8);
+    const auto message = [&](std::size_t m, std::size_t n) {
+        return course::refusal([&] {
+            frechet_distances(points.span().subspan(0, m), points.span().subspan(0, n), distances.span(),
+                              workspace, nullptr);
+        });
+    };
+    EXPECT_EQ(message(8, 7),
+              "frechet_distances: distances has 9 elements; expected one more than b has points, 8");
+    EXPECT_EQ(
+        message(9, 8),
+        "frechet_distances: workspace is for 8 and 8 points; expected at least as many as a and b have, "
+        "9 and 8");
+}
+
 // --- All shortest paths --------------------------------------------------------------------------
 
 enum class Graph { kDense, kSparse, kNegative, kNoEdges, kRing };

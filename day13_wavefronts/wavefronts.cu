@@ -5,6 +5,7 @@
 #include <string>
 
 #include "beyond/strips.cuh"
+#include "beyond/wide_tiles.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
@@ -106,6 +107,14 @@ void enqueue_paths(DeviceSpan<float> distance, std::size_t n, cudaStream_t strea
     CUDA_CHECK_LAUNCH();
 }
 
+// Launches of one thread per cell, and passes over the whole matrix: more would take many seconds.
+std::string constraint_of_diagonals(const Sequences& size) {
+    return size.m + size.n <= std::size_t{1} << 18 ? "" : "more than 2^18 launches would take long";
+}
+std::string constraint_of_per_vertex(const std::size_t& n) {
+    return n <= 8192 ? "" : "more than 8192 passes over the matrix would take long";
+}
+
 // The sequences are read and the last row is written. Cells are computed in integers.
 course::Work edit_work(const Sequences& size) {
     const double written = static_cast<double>((size.n + 1) * sizeof(int));
@@ -162,7 +171,8 @@ void frechet_distances(DeviceSpan<const float2> a, DeviceSpan<const float2> b, D
 
 std::span<const EditVersion> edit_versions() {
     static const std::array<EditVersion, 6> list = {{
-        {"diagonals", "a launch for each anti-diagonal", enqueue_diagonals, edit_work},
+        {"diagonals", "a launch for each anti-diagonal", enqueue_diagonals, edit_work,
+         constraint_of_diagonals},
         {"tiles", "a launch for each anti-diagonal of tiles", enqueue_tiles<launch_tiles>, edit_work},
         {"register_rows", "four rows of a tile per thread, in registers", enqueue_tiles<launch_register_rows>,
          edit_work},
@@ -183,10 +193,13 @@ std::span<const LocalVersion> local_versions() {
 }
 
 std::span<const PathVersion> path_versions() {
-    static const std::array<PathVersion, 3> list = {{
-        {"per_vertex", "a launch for each vertex", enqueue_paths<launch_per_vertex>, path_work},
+    static const std::array<PathVersion, 4> list = {{
+        {"per_vertex", "a launch for each vertex", enqueue_paths<launch_per_vertex>, path_work,
+         constraint_of_per_vertex},
         {"blocked", "32 vertices in three launches", enqueue_paths<launch_blocked>, path_work},
         {"register_tiles", "4 x 4 cells per thread", enqueue_paths<launch_register_tiles>, path_work},
+        {"wide_tiles", "8 x 8 cells per thread, 64 vertices a round", enqueue_paths<launch_wide_tiles>,
+         path_work},
     }};
     return list;
 }

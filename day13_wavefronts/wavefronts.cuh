@@ -1,5 +1,5 @@
-// Day 13: wavefronts. Every cell needs its neighbours, which are computed in the same launch or just
-// before it: the edit distance of two sequences, and all shortest paths of a graph.
+// Day 13: wavefronts. Every cell needs its neighbours, which are computed in the same launch or
+// just before it: the edit distance of two sequences, and all shortest paths of a graph.
 //                                                        PMPP chapter 16 (5th edition)
 //
 //   version          what is new                                            what limits it
@@ -157,11 +157,11 @@ constexpr int kTall = kRowThreads * kRows;  // rows of a tile
 constexpr int kWide = 128;                  // columns of a tile
 
 // Idea: thread coarsening. A thread has four consecutive rows, and in a step it computes four cells
-// of a column, from top to bottom. It keeps the cells on the left in registers. Only its bottom cell
-// goes to the next thread, through an array with one element per column: it replaces the cell that
-// this thread has read from there.
-// Cost removed: three of four barriers, and most accesses to shared memory: 2 for 4 cells instead of
-// 16.
+// of a column, from top to bottom. It keeps the cells on the left in registers. Only its bottom
+// cell goes to the next thread, through an array with one element per column: it replaces the cell
+// that this thread has read from there.
+// Cost removed: three of four barriers, and most accesses to shared memory: 2 for 4 cells instead
+// of 16.
 // Still limits it: not measured yet.
 __global__ void __launch_bounds__(kRowThreads)
     register_rows(const Symbol* a, int m, const Symbol* b, int n, int tiles_down, int first, int d,
@@ -260,13 +260,15 @@ inline void launch_per_vertex(float* distance, int n, cudaStream_t stream) {
 
 constexpr int kPivots = 32;  // vertices k0 to k0 + 31 are allowed in one round
 
-// The tile of 32 x 32 cells that starts at (i0, j0); a thread loads one cell. Infinity out of range.
+// The tile of 32 x 32 cells that starts at (i0, j0); a thread loads one cell. Infinity out of
+// range.
 __device__ inline float load_cell(const float* distance, int n, int i, int j) {
     return i < n && j < n ? distance[std::size_t(i) * n + j] : INFINITY;
 }
 
 // Idea: 32 vertices in a round of three launches. The first launch has one block, for the tile of
-// rows and columns k0 to k0 + 31, the pivot tile: there, all that the 32 steps read lies in the tile.
+// rows and columns k0 to k0 + 31, the pivot tile: there, all that the 32 steps read lies in the
+// tile.
 __global__ void __launch_bounds__(kPivots* kPivots) pivot_tile(float* distance, int n, int k0) {
     __shared__ float tile[kPivots][kPivots];
     const int y = static_cast<int>(threadIdx.y);
@@ -304,8 +306,8 @@ __global__ void __launch_bounds__(kPivots* kPivots) pivot_rows_and_columns(float
 // The third launch: all other tiles. What they read is final for this round, so that their 32 steps
 // need no barrier, and a cell stays in a register.
 // Cost removed: 31 of 32 reads and writes of the matrix.
-// Still limits it: not measured yet. In a step, a thread loads two values from shared memory for one
-// cell.
+// Still limits it: not measured yet. In a step, a thread loads two values from shared memory for
+// one cell.
 __global__ void __launch_bounds__(kPivots* kPivots) other_tiles(float* distance, int n, int k0) {
     __shared__ float column[kPivots][kPivots];  // distance[i][k0 + k] at [y][k]
     __shared__ float row[kPivots][kPivots];     // distance[k0 + k][j] at [k][x]

@@ -21,13 +21,13 @@ using Symbol = std::uint8_t;
 // Sequences of up to 2^30 symbols each; how many cells they have together is not limited.
 inline constexpr std::size_t kMostSymbols = std::size_t{1} << 30;
 
-// Device memory for intermediate results: for sequences of at most `m` and `n` symbols, about 12 bytes
-// for each of a and 4 for each of b. Two calls that may run at the same time, on two streams,
+// Device memory for intermediate results: for sequences of at most `m` and `n` symbols, about 12
+// bytes for each of a and 4 for each of b. Two calls that may run at the same time, on two streams,
 // need two workspaces.
 class Workspace {
   public:
-    // On the current device. Throws std::invalid_argument for more than kMostSymbols, CudaError when
-    // there is no memory.
+    // On the current device. Throws std::invalid_argument for more than kMostSymbols, CudaError
+    // when there is no memory.
     Workspace(std::size_t m, std::size_t n);
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
@@ -96,12 +96,12 @@ void frechet_distances(course::DeviceSpan<const float2> a, course::DeviceSpan<co
 inline constexpr std::size_t kMostVertices = std::size_t{1} << 17;  // 64 GB
 
 // Enqueues on `stream` the method of Floyd and Warshall. `distance` has n x n elements, row-major:
-// in row i and column j first the weight of the edge from vertex i to vertex j, infinity where there
-// is none, and afterwards the length of the shortest path. Before, the diagonal is 0 (a vertex
-// reaches itself without an edge). Weights may be negative. A negative cycle is not an error: it
-// leaves a negative element on the diagonal, and then other elements have no meaning. NaN and minus
-// infinity are not allowed; neither is checked. A sum of weights is rounded to float, so versions
-// agree exactly where all sums are exact. Throws std::invalid_argument unless n is at most
+// in row i and column j first the weight of the edge from vertex i to vertex j, infinity where
+// there is none, and afterwards the length of the shortest path. Before, the diagonal is 0 (a
+// vertex reaches itself without an edge). Weights may be negative. A negative cycle is not an
+// error: it leaves a negative element on the diagonal, and then other elements have no meaning. NaN
+// and minus infinity are not allowed; neither is checked. A sum of weights is rounded to float, so
+// versions agree exactly where all sums are exact. Throws std::invalid_argument unless n is at most
 // kMostVertices and `distance` has n * n elements, CudaError when a launch fails.
 using PathLauncher = void (*)(course::DeviceSpan<float> distance, std::size_t n, cudaStream_t stream);
 
@@ -114,6 +114,9 @@ std::span<const PathVersion> path_versions();
 // double; n x n elements are replaced by the lengths.
 std::vector<int> edit_distances_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b);
 void shortest_paths_on_cpu(std::span<double> distance, std::size_t n);
+// One row of them, by Dijkstra's method, for weights of at least 0.
+std::vector<double> shortest_paths_from_on_cpu(std::span<const float> weights, std::size_t n,
+                                               std::size_t source);
 int local_score_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b, const Scoring& scoring);
 std::vector<double> frechet_distances_on_cpu(std::span<const float2> a, std::span<const float2> b);
 

@@ -1,7 +1,7 @@
 // Day 13's program: every version verified and timed.
 //
-//     day13_wavefronts --size 4096           edit distance of 4096 and 4096 symbols, paths of 4096 vertices
-//     day13_wavefronts --size 1000x3000      edit distance alone
+//     day13_wavefronts --size 4096           sequences of 4096 symbols, graph of 4096 vertices
+//     day13_wavefronts --size 1000x3000      sequences alone
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -11,11 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/bench/machine.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "wavefronts.hpp"
 
@@ -36,6 +38,28 @@ std::vector<Symbol> random_symbols(std::size_t n, std::uint64_t seed) {
     for (Symbol& symbol : symbols)
         symbol = static_cast<Symbol>(random.below(4));
     return symbols;
+}
+
+// The least instructions of a cell, as beyond/strips.cuh counts them. Those for integers execute on
+// 64 lanes of an SM per cycle, from compute capability 7.5 to 9.0.
+constexpr double kEditInstructions = 4.5;   // 2 viaddmin; comparison, selection and addition: some merge
+constexpr double kLocalInstructions = 5.5;  // 2 viaddmax; comparison, selection, addition; half a maximum
+constexpr double kIntegerLanes = 64;
+
+// Cells per second, and which share of the instructions that the SMs could issue they are, at the
+// highest clock rate.
+void add_figures(std::span<course::Record> records, double cells, double instructions) {
+    int device = 0;
+    int kilohertz = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device));
+    const double most = course::multiprocessors() * kIntegerLanes * kilohertz * 1e3 / instructions;
+    for (course::Record& record : records) {
+        if (!record.measurement) continue;
+        const double rate = cells / record.measurement->ms.median * 1e3;
+        record.figures.push_back({"GCUPS", rate * 1e-9});
+        if (!course::is_cpu_stand_in()) record.figures.push_back({"% of integer issue", 100 * rate / most});
+    }
 }
 
 struct Pair {
@@ -86,9 +110,51 @@ course::Case edit_case(const course::Dims& size) {
             return course::verify_exact(out, pair.expected);
         });
     usual.result.derive_figures = [cells = lengths.cells()](std::span<course::Record> records) {
-        for (course::Record& record : records)
-            if (record.measurement)
-                record.figures.push_back({"GCUPS", cells / record.measurement->ms.median * 1e-6});
+        add_figures(records, cells, kEditInstructions);
+    };
+    return usual.result;
+}
+
+// --- Local alignment -----------------------------------------------------------------------------
+
+constexpr day13::Scoring kScoring{};
+
+struct LocalPair {
+    LocalPair(std::size_t m, std::size_t n)
+        : a(random_symbols(m, kSeed)), b(random_symbols(n, kSeed + 1)), score(1), workspace(m, n) {
+        if (static_cast<double>(m) * static_cast<double>(n) <= kMostChecked) {
+            expected = {day13::local_score_on_cpu(a, b, kScoring)};
+        } else {
+            // As above. No alignment has a higher score than all symbols of the shorter one paired.
+            std::copy_n(a.begin(), std::min(m, n), b.begin());
+            expected = {kScoring.match * static_cast<int>(std::min(m, n))};
+        }
+        a_device = DeviceBuffer<Symbol>(std::span<const Symbol>(a));
+        b_device = DeviceBuffer<Symbol>(std::span<const Symbol>(b));
+    }
+
+    std::vector<Symbol> a, b;
+    std::vector<int> expected;
+    DeviceBuffer<Symbol> a_device{0}, b_device{0};
+    course::GuardedBuffer<int> score;
+    day13::Workspace workspace;
+};
+
+course::Case local_case(const course::Dims& size) {
+    const day13::Sequences lengths{size.front(), size.back()};
+    course::UsualCase<LocalPair> usual(
+        "local alignment " + std::to_string(lengths.m) + "x" + std::to_string(lengths.n), "uint8",
+        std::make_shared<LocalPair>(lengths.m, lengths.n));
+    usual.output(&LocalPair::score, [](const LocalPair& pair, const auto& got) {
+        return course::verify_exact(got, pair.expected);
+    });
+    usual.versions(day13::local_versions(), lengths,
+                   [](const day13::LocalVersion& version, LocalPair& pair, cudaStream_t stream) {
+                       version.launcher(pair.a_device.span(), pair.b_device.span(), kScoring,
+                                        pair.score.span(), pair.workspace, stream);
+                   });
+    usual.result.derive_figures = [cells = lengths.cells()](std::span<course::Record> records) {
+        add_figures(records, cells, kLocalInstructions);
     };
     return usual.result;
 }
@@ -122,40 +188,22 @@ struct Weights {
             std::vector<double> exact(weights.begin(), weights.end());
             day13::shortest_paths_on_cpu(exact, n);
             expected = std::move(exact);
+        } else {  // the plain loops would take minutes: the first and the last row
+            for (const std::size_t source : {std::size_t{0}, n - 1}) {
+                const std::vector<double> row = day13::shortest_paths_from_on_cpu(weights, n, source);
+                expected.insert(expected.end(), row.begin(), row.end());
+            }
         }
     }
 
+    // All rows, or those that are in `expected`.
     course::VerifyResult verify(const std::vector<float>& got) const {
-        if (!expected.empty()) return course::verify(got, expected, {.factor = 0});
-        return verify_rows(got);
-    }
-
-    // Where the plain loops would take minutes: some rows by Dijkstra's method, n^2 steps for each.
-    course::VerifyResult verify_rows(const std::vector<float>& got) const {
-        std::vector<float> some_got;
-        std::vector<double> some_expected;
-        for (std::size_t row = 0; row < n; row += n / 4 + 1) {
-            const std::vector<float> lengths = from(row);
-            some_expected.insert(some_expected.end(), lengths.begin(), lengths.end());
-            some_got.insert(some_got.end(), got.begin() + static_cast<std::ptrdiff_t>(row * n),
-                            got.begin() + static_cast<std::ptrdiff_t>((row + 1) * n));
-        }
-        return course::verify(some_got, some_expected, {.factor = 0});
-    }
-
-    std::vector<float> from(std::size_t source) const {
-        std::vector<float> length(n, INFINITY);
-        std::vector<char> done(n);
-        length[source] = 0;
-        for (std::size_t round = 0; round < n; ++round) {
-            std::size_t nearest = n;
-            for (std::size_t v = 0; v < n; ++v)
-                if (!done[v] && (nearest == n || length[v] < length[nearest])) nearest = v;
-            done[nearest] = 1;
-            for (std::size_t v = 0; v < n; ++v)
-                length[v] = std::min(length[v], length[nearest] + weights[nearest * n + v]);
-        }
-        return length;
+        if (expected.size() == n * n) return course::verify(got, expected, {.factor = 0});
+        std::vector<float> rows;
+        for (const std::size_t row : {std::size_t{0}, n - 1})
+            rows.insert(rows.end(), got.begin() + static_cast<std::ptrdiff_t>(row * n),
+                        got.begin() + static_cast<std::ptrdiff_t>((row + 1) * n));
+        return course::verify(rows, expected, {.factor = 0});
     }
 
     std::size_t n;
@@ -193,8 +241,8 @@ int main(int argc, char** argv) {
     const course::Program program{.day = "day13_wavefronts",
                                   .title = "edit distance of two sequences; all shortest paths of a graph",
                                   .default_size = {192},
-                                  .bench_sizes = {{1024}, {4096}, {16384}},
-                                  .make_cases = {edit_case, path_case},
+                                  .bench_sizes = {{1024}, {4096}, {16384}, {262144, 262144}},
+                                  .make_cases = {edit_case, local_case, path_case},
                                   .stand_in_limit = 512};
     return course::run_program(program, argc, argv);
 }

@@ -29,8 +29,28 @@ class Lesson : public testing::Test {
         };
     }
 
+    std::function<void()> local(const day13::LocalVersion& version) {
+        return [this, launch = version.launcher] {
+            launch(a_.span(), b_.span(), {}, score_.span(), workspace_, nullptr);
+        };
+    }
+
     std::function<void()> paths(const day13::PathVersion& version) {
         return [this, launch = version.launcher] { launch(distance_.span(), kVertices, nullptr); };
+    }
+
+    // Wavefronts of shared memory beyond those that are needed, as a share of these.
+    static double excess_of_shared(const std::function<void()>& launch) {
+        std::uint64_t all = 0, ideal = 0;
+        for (const course::KernelInspection& kernel : course::inspect(launch).kernels) {
+            for (const course::AccessLine& line : kernel.lines) {
+                if (line.space != course::Space::kShared) continue;
+                all += line.transactions;
+                ideal += line.ideal;
+            }
+        }
+        EXPECT_GT(ideal, 0U);
+        return static_cast<double>(all - ideal) / static_cast<double>(ideal);
     }
 
     void SetUp() override {
@@ -57,6 +77,7 @@ class Lesson : public testing::Test {
     DeviceBuffer<Symbol> a_ = symbols(kM, 1);
     DeviceBuffer<Symbol> b_ = symbols(kN, 2);
     DeviceBuffer<int> distances_{kN + 1};
+    DeviceBuffer<int> score_{1};
     day13::Workspace workspace_{kM, kN};
     DeviceBuffer<float> distance_ = weights();
 };
@@ -66,20 +87,24 @@ TEST_F(Lesson, NoVersionHasRaces) {
         SCOPED_TRACE(version.name);
         EXPECT_NO_RACES(edit(version));
     }
+    for (const day13::LocalVersion& version : day13::local_versions()) {
+        SCOPED_TRACE(version.name);
+        EXPECT_NO_RACES(local(version));
+    }
     for (const day13::PathVersion& version : day13::path_versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_NO_RACES(paths(version));
     }
 }
 
-TEST_F(Lesson, AnAntiDiagonalOfATileHasNoBankConflicts) {
-    EXPECT_CONFLICT_FREE(edit(course::find_version(day13::edit_versions(), "tiles")));
-    EXPECT_CONFLICT_FREE(edit(course::find_version(day13::edit_versions(), "register_rows")));
-}
-
-TEST_F(Lesson, TilesOfPathsHaveNoBankConflicts) {
+// The last column of a tile takes 2 wavefronts for a warp. With a pitch of 65, each step took 32.
+TEST_F(Lesson, TilesHaveHardlyAnyBankConflicts) {
+    for (const char* version : {"tiles", "register_rows"})
+        EXPECT_LT(excess_of_shared(edit(course::find_version(day13::edit_versions(), version))), 0.05)
+            << version;
     for (const char* version : {"blocked", "register_tiles"})
-        EXPECT_CONFLICT_FREE(paths(course::find_version(day13::path_versions(), version)));
+        EXPECT_EQ(excess_of_shared(paths(course::find_version(day13::path_versions(), version))), 0)
+            << version;
 }
 
 }  // namespace

@@ -36,6 +36,22 @@ void shortest_paths_on_cpu(std::span<double> distance, std::size_t n) {
     }
 }
 
+std::vector<double> shortest_paths_from_on_cpu(std::span<const float> weights, std::size_t n,
+                                               std::size_t source) {
+    std::vector<double> length(n, std::numeric_limits<double>::infinity());
+    std::vector<char> is_final(n);
+    length[source] = 0;
+    for (std::size_t round = 0; round < n; ++round) {
+        std::size_t nearest = n;
+        for (std::size_t v = 0; v < n; ++v)
+            if (!is_final[v] && (nearest == n || length[v] < length[nearest])) nearest = v;
+        is_final[nearest] = 1;
+        for (std::size_t v = 0; v < n; ++v)
+            length[v] = std::min(length[v], length[nearest] + weights[nearest * n + v]);
+    }
+    return length;
+}
+
 int local_score_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b, const Scoring& scoring) {
     std::vector<int> row(b.size() + 1, 0);
     int best = 0;

@@ -368,19 +368,22 @@ std::vector<float> make_graph(std::size_t n, Graph kind, std::uint64_t seed = kS
 
 class PathTest : public course::DeviceTestWithParam<const day13::PathVersion*> {
   protected:
-    static std::vector<float> run(const std::vector<float>& weights, std::size_t n, std::string& damage) {
-        GuardedBuffer<float> distance(n * n, 1);
+    static std::vector<float> run(const std::vector<float>& weights, std::size_t n, std::string& damage,
+                                  std::size_t misaligned_by = 1) {
+        GuardedBuffer<float> distance(n * n, misaligned_by);
         distance.copy_from(weights);
         GetParam()->launcher(distance.span(), n, nullptr);
         damage = distance.damage();
         return distance.to_host();
     }
 
-    static void expect_right(const std::vector<float>& weights, std::size_t n, const std::string& what) {
+    static void expect_right(const std::vector<float>& weights, std::size_t n, const std::string& what,
+                             std::size_t misaligned_by = 1) {
         std::vector<double> expected(weights.begin(), weights.end());
         day13::shortest_paths_on_cpu(expected, n);
         std::string damage;
-        course::VerifyResult result = course::verify(run(weights, n, damage), expected, {.factor = 0});
+        course::VerifyResult result =
+            course::verify(run(weights, n, damage, misaligned_by), expected, {.factor = 0});
         result.damage = damage;
         EXPECT_TRUE(result.ok()) << "n = " << n << ", " << what << ": " << result.message();
     }
@@ -403,6 +406,12 @@ TEST_P(PathTest, RandomSizes) {
         const Graph graph = kGraphs[random.below(std::size(kGraphs))];
         expect_right(make_graph(n, graph, random.next()), n, kGraphNames[static_cast<std::size_t>(graph)]);
     }
+}
+
+// Rows that 16-byte loads can read: multiples of 4, from an aligned address.
+TEST_P(PathTest, AlignedRows) {
+    for (const std::size_t n : {4, 64, 128, 140})
+        expect_right(make_graph(n, Graph::kNegative), n, "negative edges, aligned", 0);
 }
 
 // A path may use 127 edges; each sum is rounded. The reference rounds in double.
@@ -481,6 +490,29 @@ TEST_P(PathTest, RefusesBadArguments) {
     };
     EXPECT_EQ(message(10, 3), "shortest paths: distance has 10 elements; expected n * n, 9");
     EXPECT_EQ(message(10, 131073), "shortest paths: n is 131073; expected at most 2^17 vertices");
+}
+
+TEST(OnTheCpu, OneRowOfPathsIsThatOfAll) {
+    const std::size_t n = 60;
+    const std::vector<float> weights = make_graph(n, Graph::kSparse);
+    std::vector<double> all(weights.begin(), weights.end());
+    day13::shortest_paths_on_cpu(all, n);
+    for (const std::size_t source : {0, 17, 59}) {
+        const std::vector<double> row = day13::shortest_paths_from_on_cpu(weights, n, source);
+        EXPECT_TRUE(
+            std::equal(row.begin(), row.end(), all.begin() + static_cast<std::ptrdiff_t>(source * n)));
+    }
+}
+
+TEST(OnTheCpu, KnownScores) {
+    const auto symbols = [](const std::string& text) {
+        return std::vector<Symbol>(text.begin(), text.end());
+    };
+    const auto score = [&](const std::string& a, const std::string& b) {
+        return day13::local_score_on_cpu(symbols(a), symbols(b), {3, -3, -2});
+    };
+    EXPECT_EQ(score("TGTTACGG", "GGTTGACTA"), 13);  // GTT-AC and GTTGAC
+    EXPECT_EQ(score("AAAA", "CCCC"), 0);
 }
 
 TEST(OnTheCpu, KnownResults) {

@@ -1,5 +1,5 @@
-// Day 13, beyond: one launch. A warp sweeps a strip of rows from left to right, in registers. Strips
-// wait for each other by flags (day 24), lanes pass on cells by shuffles (day 15).
+// Day 13, beyond: one launch. A warp sweeps a strip of rows from left to right, in registers.
+// Strips wait for each other by flags (day 24), lanes pass on cells by shuffles (day 15).
 //
 // The same sweep serves three problems, which differ in a cell's rule and in what lies outside of
 // the table: edit distance, local alignment and the discrete Frechet distance.
@@ -30,8 +30,8 @@ __device__ inline float2 shuffle(float2 value, int lane) {
 
 // A rule: `Element` is what the sequences consist of, `Item` an element in a register, `Value` a
 // cell. top(j) is the cell in column j above the first row, left(i) the one in row i left of the
-// first column; rows and columns of the table count from 1. `nothing` belongs to rows after the last
-// one, and equals no item.
+// first column; rows and columns of the table count from 1. `nothing` belongs to rows after the
+// last one, and equals no item.
 struct EditRule {
     using Element = std::uint8_t;
     using Item = int;
@@ -85,17 +85,18 @@ struct FrechetRule {
     }
 };
 
-// Idea: a warp has a strip of 32 x kEach rows. In step s lane l computes kEach cells of column s - l,
-// and passes its bottom cell and the item of b to the next lane by shuffles. Items of b and the row
-// above the strip are loaded 32 columns at a time. Lane 31 writes the strip's last row over the row
-// above. After every 32 columns the warp publishes how far it has come, and the warp of the next
-// strip waits for that. A warp draws its strip as a ticket, so it waits only for warps that run.
+// Idea: a warp has a strip of 32 x kEach rows. In step s lane l computes kEach cells of column s -
+// l, and passes its bottom cell and the item of b to the next lane by shuffles. Items of b and the
+// row above the strip are loaded 32 columns at a time. Lane 31 writes the strip's last row over the
+// row above. After every 32 columns the warp publishes how far it has come, and the warp of the
+// next strip waits for that. A warp draws its strip as a ticket, so it waits only for warps that
+// run.
 // Cost removed: all launches but one, all barriers, shared memory.
 // Still limits it: not measured yet. A strip starts some 64 steps after the strip above, so short
 // sequences keep few warps busy.
 //
-// `row` has n + 1 elements, `board` one more than there are strips, all 0: tickets, and columns that
-// are complete in each strip.
+// `row` has n + 1 elements, `board` one more than there are strips, all 0: tickets, and columns
+// that are complete in each strip.
 template <class Rule, int kEach>
 __global__ void __launch_bounds__(kWarpSize)
     sweep_strips(Rule rule, const typename Rule::Element* a, int m, const typename Rule::Element* b, int n,
@@ -108,7 +109,8 @@ __global__ void __launch_bounds__(kWarpSize)
     int* const done = board + 1;
     const bool is_last = strip + 1 == static_cast<int>(gridDim.x);
 
-    // The row that the strip leaves is the last one of a lane, in the last strip perhaps of another.
+    // The row that the strip leaves is the last one of a lane, in the last strip perhaps of
+    // another.
     const int last_row = is_last ? (m - 1) % kStrip : kStrip - 1;
     const bool is_bottom = lane == last_row / kEach;
     const int i0 = strip * kStrip + lane * kEach;

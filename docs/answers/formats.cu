@@ -1,5 +1,6 @@
 // Exercises on sparse formats: one matrix in each of them, and how many numbers each stores. 4th
-// edition 14.1 and 14.2. Only the host works here; day 35 has the kernels.
+// edition 14.1 and 14.2, 5th edition 17.1 and 17.2. Only the host works here; day 35 has the
+// kernels.
 //
 //   ./course run docs/answers/formats.cu
 #include <algorithm>
@@ -63,6 +64,24 @@ int main() {
     std::size_t jds = print("rows", order) + print("starts", jds_starts);
     jds += print("columns", jds_columns) + print("values", jds_values);
     std::printf("  %zu numbers: 2z + m + the longest row + 1\n", jds);
+
+    // CSC: the same numbers, column after column. The 5th edition asks for it, too.
+    Numbers csc_starts = {0}, csc_rows, csc_values;
+    for (int column = 0; column < kSide; ++column) {
+        for (int row = 0; row < kSide; ++row)
+            if (kMatrix[row][column] != 0) {
+                csc_rows.push_back(row);
+                csc_values.push_back(kMatrix[row][column]);
+            }
+        csc_starts.push_back(static_cast<int>(csc_values.size()));
+    }
+    std::printf("CSC\n");
+    std::size_t csc = print("starts", csc_starts) + print("rows", csc_rows);
+    csc += print("values", csc_values);
+    std::printf("  %zu numbers: 2z + n + 1\n", csc);
     const std::size_t z = values.size(), m = kSide, l = longest;
-    return coo == 3 * z && csr == 2 * z + m + 1 && ell == 2 * m * l && jds == 2 * z + m + l + 1 ? 0 : 1;
+    return coo == 3 * z && csr == 2 * z + m + 1 && ell == 2 * m * l && jds == 2 * z + m + l + 1 &&
+                   csc == 2 * z + kSide + 1
+               ? 0
+               : 1;
 }

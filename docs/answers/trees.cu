@@ -1,6 +1,6 @@
 // Exercises on trees: what an array holds after each step, which warps diverge, how many additions
-// there are. 4th edition 10.1, 10.2, 10.6, 11.1, 11.4 to 11.6; 5th edition 10.1, 10.2, 10.6, 11.1,
-// 11.3, 11.6.
+// there are. 4th edition 10.1 to 10.3, 10.6, 11.1, 11.4 to 11.6; 5th edition 10.1 to 10.3, 10.6,
+// 11.1, 11.3, 11.6.
 //
 //   ./course run docs/answers/trees.cu
 #include <cuda_runtime.h>
@@ -24,6 +24,17 @@ __global__ void reduce(int* values, bool stride_grows) {
     for (int step = 1; step <= threads; step *= 2) {
         const int stride = stride_grows ? step : threads / step, own = stride_grows ? 2 * t : t;
         if (t < threads && (stride_grows ? t % stride == 0 : t < stride)) values[own] += values[own + stride];
+        __syncthreads();
+        print("stride", stride, values);
+    }
+}
+
+// The same tree from the other end: the last threads' elements are the last ones of the array.
+__global__ void reduce_to_the_end(int* values) {
+    const int t = threadIdx.x, threads = kFew / 2;
+    for (int stride = threads; stride >= 1; stride /= 2) {
+        const int own = t + threads;
+        if (t >= threads - stride && t < threads) values[own] += values[own - stride];
         __syncthreads();
         print("stride", stride, values);
     }
@@ -92,6 +103,9 @@ int main() {
     set("10.6b, distant elements first", ten);
     reduce<<<1, 32>>>(values, false);
     all &= cudaDeviceSynchronize() == cudaSuccess && values[0] == 36;
+    set("10.3, towards the end", ten);
+    reduce_to_the_end<<<1, 32>>>(values);
+    all &= cudaDeviceSynchronize() == cudaSuccess && values[7] == 36;
     set("11.1, Kogge-Stone", eleven);
     scan_kogge_stone<<<1, 32>>>(values);
     all &= cudaDeviceSynchronize() == cudaSuccess && values[7] == 35;

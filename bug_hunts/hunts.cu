@@ -22,6 +22,7 @@
 //   flood           water that comes in from the left
 //   halves          heat in a plate, each half in a stream
 //   letters         values sent to another process
+//   squares         how crowded is it around a point
 //
 //   ./course run bug_hunts                        all of them, verified and timed
 //   ./course inspect bug_hunts --only fold     one of them, watched
@@ -110,6 +111,10 @@ Layout halves_layout(const Shape& p) {
 
 Layout letters_layout(const Shape& p) {
     return {.in = {1, p.size()}, .out = {1, p.size()}};
+}
+
+Layout squares_layout(const Shape& p) {
+    return {.in = {2, p.size()}, .out = {1, p.size()}};
 }
 
 Layout recordings_layout(const Shape& p) {
@@ -234,6 +239,10 @@ std::span<const Hunt> hunts() {
             "letters", "values sent to another process",
             [](const Operands& o, cudaStream_t stream) { letters(as_span(o.in), as_span(o.out), stream); },
             letters_on_cpu),
+        hunt<squares_layout>(
+            "squares", "how crowded is it around a point",
+            [](const Operands& o, cudaStream_t stream) { squares(o.in, as_span(o.out), stream); },
+            squares_on_cpu),
     });
     return list;
 }

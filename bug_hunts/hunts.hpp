@@ -1,4 +1,4 @@
-// The bug hunts: twenty small programs. Here is their host API; each has a file of its own,
+// The bug hunts: twenty-one small programs. Here is their host API; each has a file of its own,
 // <name>.cu, and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
@@ -101,6 +101,12 @@ void letters(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t str
 // at time j / 3, rounded down. At the same time, those of row 0 come first. `in` has two rows,
 // `out` as many elements as both together.
 void recordings(DeviceMatrix<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// Points at (in(0, i), in(1, i)), in the square from -1 to 1; those beyond an edge count as at it,
+// NaN as -1. The square is divided into four if it has more than 32 points, so are these, and so
+// on, up to eight times. out[i] = how many points are in the square, not divided further, of point
+// i. Memory comes from the device's pool. `in` has two rows, as long as `out`.
+void squares(DeviceMatrix<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // --- The list ------------------------------------------------------------------------------------
 

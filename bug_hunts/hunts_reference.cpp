@@ -195,6 +195,42 @@ void flood_on_cpu(const Layout& layout, Input in, Input, Output out, Output magn
     std::ranges::copy(out, magnitude.begin());
 }
 
+namespace {
+
+// The 2^9 columns and rows of the squares.
+unsigned cell_of(float coordinate) {
+    const float scaled = (coordinate + 1) * 256;
+    return scaled > 0 ? static_cast<unsigned>(std::min(scaled, 511.0f)) : 0;
+}
+
+// Divides a square of `side` cells, the points of which are `points`, if it has too many.
+void divide(Input in, unsigned side, const std::vector<std::size_t>& points, Output out) {
+    if (points.size() <= 32 || side == 2) {
+        for (const std::size_t i : points)
+            out[i] = static_cast<double>(points.size());
+        return;
+    }
+    const std::size_t n = in.size() / 2;
+    std::vector<std::size_t> quarters[4];
+    for (const std::size_t i : points) {
+        const bool right = cell_of(in[i]) % side >= side / 2;
+        const bool above = cell_of(in[n + i]) % side >= side / 2;
+        quarters[(right ? 1 : 0) + (above ? 2 : 0)].push_back(i);
+    }
+    for (const std::vector<std::size_t>& quarter : quarters)
+        divide(in, side / 2, quarter, out);
+}
+
+}  // namespace
+
+void squares_on_cpu(const Layout&, Input in, Input, Output out, Output magnitude) {
+    std::vector<std::size_t> all(out.size());
+    for (std::size_t i = 0; i < all.size(); ++i)
+        all[i] = i;
+    divide(in, 512, all, out);
+    std::ranges::copy(out, magnitude.begin());
+}
+
 void recordings_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
     const std::size_t n = layout.in.cols;
     std::size_t i = 0;

@@ -98,8 +98,10 @@ TEST_P(HuntTest, RunsOnTheGivenStream) {
     const course::CapturedWork work([&](cudaStream_t stream) { trial.launch(stream); });
     const std::string& name = GetParam()->name;
     // fold clears first; relay allocates, clears, and frees; flood begins, and has a launch per
-    // step; halves allocates, frees, and has two steps and a copy of either half.
-    const std::size_t expected = name == "flood"    ? 9
+    // step; halves allocates, frees, and has two steps and a copy of either half; squares
+    // allocates, clears and frees two arrays, and has a launch per level.
+    const std::size_t expected = name == "squares"  ? 15
+                                 : name == "flood"  ? 9
                                  : name == "halves" ? 8
                                  : name == "relay"  ? 4
                                  : name == "fold"   ? 2
@@ -258,6 +260,7 @@ TEST(OnCpu, ExamplesWorkedOutByHand) {
         {"rods", {.in = {1, 5}, .out = {1, 5}}, {9, 0, 0, -18, 0}, {}, {9, 2, -3, -4, 0}, {9, 6, 5, 4, 0}},
         {"halves", {.in = {5, 1}, .out = {5, 1}}, {9, 0, 0, -18, 0}, {}, {9, 2, -3, -4, 0}, {9, 6, 5, 4, 0}},
         {"letters", {.in = {1, 2}, .out = {1, 2}}, {1, -3}, {}, {2, -6}, {2, 6}},
+        {"squares", {.in = {2, 2}, .out = {1, 2}}, {1, -3, 0, 0}, {}, {2, 2}, {2, 2}},
         {"fold", {.in = {1, 5}, .out = {1, 2}}, {1, 2, 3, 4, -5}, {}, {-1, 6}, {9, 6}},
         {"running_sums", {.in = {2, 2}, .out = {2, 2}}, {1, -3, 4, 5}, {}, {1, -2, 4, 9}, {1, 4, 4, 9}},
         // 16 i is 0 mod 256 when squared, too: boxes 0 and 16 have the number 0.

@@ -25,6 +25,7 @@ Reference places_on_cpu;
 Reference flood_on_cpu;
 Reference halves_on_cpu;
 Reference letters_on_cpu;
+Reference squares_on_cpu;
 Reference recordings_on_cpu;
 Reference gradient_on_cpu;
 

@@ -105,6 +105,10 @@ cudaError_t synchronize_by_kernel() {
     return last_error_by_kernel(false);
 }
 
+std::shared_ptr<GraphRun> graph_run_of_kernel() {
+    return runner_of_os_thread->launch().graph_run;
+}
+
 void set_last_error_by_kernel(cudaError_t error) {
     const std::scoped_lock lock(children().mutex());
     children().last_error(block_number(), thread_number()) = error;
@@ -184,7 +188,10 @@ void ChildGrids::run_those_of(std::uint64_t block) {
     while (const ChildPointer child = take(block)) {
         Team team;
         if (child->work != nullptr && lost_context() == cudaSuccess)
-            team.start([&child] { static_cast<void>(child->work()); });
+            team.start([&child, graph = runner_of_os_thread->launch().graph_run] {
+                const GraphScope of_graph(graph);
+                static_cast<void>(child->work());
+            });
         team.wait();
         finish(child);
     }
@@ -196,7 +203,8 @@ void ChildGrids::start_now() {
         if (started_ || open_.empty()) return;
         started_ = true;
     }
-    early_.start([this] {
+    early_.start([this, graph = runner_of_os_thread->launch().graph_run] {
+        const GraphScope of_graph(graph);
         run_all();
         const std::scoped_lock lock(mutex_);
         started_ = false;

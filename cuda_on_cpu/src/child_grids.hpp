@@ -18,6 +18,7 @@
 
 #include "cuda_on_cpu/thread.h"
 #include "driver_types.h"
+#include "graph_run.hpp"
 #include "stream.hpp"
 #include "worker_pool.hpp"
 
@@ -42,6 +43,8 @@ cudaError_t wait_for_event_by_kernel(cudaStream_t stream, cudaEvent_t event);
 // cudaDeviceSynchronize() in a kernel, as in CUDA 11: runs the work that the thread's block has
 // issued. Reports once that CUDA has removed this function.
 cudaError_t synchronize_by_kernel();
+// The graph that the kernel of this OS thread belongs to; null: none.
+std::shared_ptr<GraphRun> graph_run_of_kernel();
 void set_last_error_by_kernel(cudaError_t error);
 cudaError_t last_error_by_kernel(bool clear);
 

@@ -1,5 +1,6 @@
 // Executable graphs: instantiation, updates and launches.
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <set>
@@ -36,6 +37,8 @@ struct CUgraphExec_st {
     std::shared_ptr<cuda_on_cpu::Executable> graph;
     unsigned long long flags = 0;
     cuda_on_cpu::TaskPointer last_launch;
+    bool uploaded = false;
+    std::shared_ptr<std::atomic<bool>> launched_by_kernel = std::make_shared<std::atomic<bool>>(false);
 };
 
 namespace cuda_on_cpu {
@@ -225,14 +228,101 @@ std::vector<TaskPointer> add_tasks(const Executable& executable, const TaskPoint
     return ends;
 }
 
+// The graphs that kernels of the run have launched to run behind it; those that these launch come
+// before the next one.
+void run_behind(GraphRun& run) {
+    while (!run.behind.empty() && lost_context() == cudaSuccess) {
+        const Work next = std::move(run.behind.front());
+        run.behind.pop_front();
+        static_cast<void>(next());
+    }
+    run.behind.clear();
+}
+
+bool holds_only_device_work(const Executable& executable) {
+    return std::all_of(executable.nodes.begin(), executable.nodes.end(), [](const ExecutableNode& node) {
+        const cudaGraphNodeType type = node.operation.type;
+        const bool fits = type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemcpy ||
+                          type == cudaGraphNodeTypeMemset || type == cudaGraphNodeTypeGraph ||
+                          type == cudaGraphNodeTypeEmpty;
+        return fits && std::all_of(node.bodies.begin(), node.bodies.end(),
+                                   [](const auto& body) { return holds_only_device_work(*body); });
+    });
+}
+
+cudaError_t launch_by_kernel(CUgraphExec_st& executable, cudaStream_t stream) {
+    constexpr const char* kFunction = "cudaGraphLaunch";
+    const std::shared_ptr<GraphRun> current = graph_run_of_kernel();
+    if (current == nullptr)
+        return refuse(cudaErrorInvalidValue, kFunction, "by a kernel that belongs to no graph");
+    if ((executable.flags & cudaGraphInstantiateFlagDeviceLaunch) == 0)
+        return refuse(cudaErrorInvalidValue, kFunction,
+                      "by a kernel: the graph was made without cudaGraphInstantiateFlagDeviceLaunch");
+    if (!executable.uploaded)
+        return refuse(cudaErrorInvalidValue, kFunction,
+                      "by a kernel: the graph is not on the device yet; call cudaGraphUpload()");
+    const bool tail = stream == cudaStreamGraphTailLaunch;
+    if (!tail && stream != cudaStreamGraphFireAndForget && stream != cudaStreamGraphFireAndForgetAsSibling)
+        return refuse(cudaErrorInvalidValue, kFunction,
+                      "by a kernel: the stream is none of cudaStreamGraphTailLaunch, "
+                      "cudaStreamGraphFireAndForget and cudaStreamGraphFireAndForgetAsSibling");
+    const std::shared_ptr<std::atomic<bool>> pending = executable.launched_by_kernel;
+    const bool itself = &executable == current->executable;
+    if ((itself && !tail) || pending->exchange(true))
+        return refuse(cudaErrorInvalidValue, kFunction,
+                      "by a kernel: the graph was launched before, and is not complete");
+    Work work = [graph = executable.graph, handle = &executable, first = current->first, pending, tail] {
+        *pending = false;
+        assign_defaults(*graph);
+        const auto run = std::make_shared<GraphRun>(handle);
+        if (tail) run->first = first;
+        {
+            const GraphScope scope(run);
+            static_cast<void>(run_here(*graph));
+        }
+        if (!tail) {
+            run_behind(*run);
+            return cudaSuccess;
+        }
+        // Not one in the other: a graph may follow itself for long.
+        first->behind.insert(first->behind.begin(), std::make_move_iterator(run->behind.begin()),
+                             std::make_move_iterator(run->behind.end()));
+        return cudaSuccess;
+    };
+    if (tail) {
+        const std::scoped_lock lock(current->mutex);
+        if (current->behind.size() >= kMostBehind)
+            return refuse(cudaErrorInvalidValue, kFunction,
+                          "by a kernel: %zu graphs wait for this one; at most %zu", current->behind.size(),
+                          kMostBehind);
+        current->behind.push_back(std::move(work));
+        return cudaSuccess;
+    }
+    {
+        const std::scoped_lock lock(current->mutex);
+        if (++current->beside > kMostBeside)
+            return refuse(cudaErrorInvalidValue, kFunction,
+                          "by a kernel: the graph has launched %u graphs to run beside it; at most %u",
+                          current->beside, kMostBeside);
+    }
+    return submit_by_kernel(
+        cudaStreamFireAndForget, kFunction,
+        StreamOperation{.work = std::move(work), .type = cudaGraphNodeTypeGraph, .launch = {}});
+}
+
 cudaError_t launch(CUgraphExec_st& executable, cudaStream_t stream) {
     const std::shared_ptr<Executable> graph = executable.graph;
+    const auto run = std::make_shared<GraphRun>(&executable);
+    executable.uploaded = true;
     note_host_thread();
     if (!may_wait(*graph)) {
         if (const WorkAtOnce permitted; permitted) {
             assign_defaults(*graph);
             const DeviceScope scope(device_of(stream));
-            return set_last_error(run_here(*graph));
+            const GraphScope of_graph(run);
+            const cudaError_t error = run_here(*graph);
+            run_behind(*run);
+            return set_last_error(error);
         }
     }
     std::vector<TaskPointer> tasks;
@@ -243,8 +333,18 @@ cudaError_t launch(CUgraphExec_st& executable, cudaStream_t stream) {
     };
     std::vector<std::function<void()>> recordings;
     std::vector<TaskPointer> ends = add_tasks(*graph, first, tasks, recordings);
+    for (const TaskPointer& task : tasks) {
+        if (task->work == nullptr || task->host_function) continue;
+        task->work = [work = std::move(task->work), run] {
+            const GraphScope of_graph(run);
+            return work();
+        };
+    }
     ends.push_back(first);
-    add_task(tasks, std::move(ends));
+    add_task(tasks, std::move(ends))->work = [run] {
+        run_behind(*run);
+        return cudaSuccess;
+    };
     const TaskPointer before = std::exchange(executable.last_launch, tasks.back());
     issue_graph(tasks, tail_of(stream), is_done(before) ? nullptr : before);
     for (const auto& record : recordings)
@@ -306,7 +406,13 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
     auto made = make_executable(*graph);
     if (made == nullptr)
         return refuse(cudaErrorInvalidValue, __func__, "a node of the graph comes after itself");
+    if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0 && !holds_only_device_work(*made))
+        return refuse(
+            cudaErrorNotSupported, __func__,
+            "a graph that kernels launch has nodes of other kinds; expected kernels, copies, memsets and "
+            "child graphs");
     *executable = executables().create({std::move(made), flags, nullptr});
+    (*executable)->uploaded = (flags & cudaGraphInstantiateFlagUpload) != 0;
     return cudaSuccess;
 }
 
@@ -330,6 +436,7 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
     if (!executables().contains(executable)) return no_such_graph(__func__);
+    executable->uploaded = true;
     return submit(
         stream, __func__,
         StreamOperation{.work = [] { return cudaSuccess; }, .type = cudaGraphNodeTypeEmpty, .launch = {}});
@@ -337,6 +444,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (!executables().contains(executable)) return no_such_graph(__func__);
+    if (in_kernel()) return launch_by_kernel(*executable, stream);
     if (const cudaError_t error = check_issue(stream, __func__); error != cudaSuccess) return error;
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
@@ -345,6 +453,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
                   StreamOperation{.work = [graph = executable->graph] { return run_here(*graph); },
                                   .type = cudaGraphNodeTypeGraph,
                                   .launch = {}});
+}
+
+cudaGraphExec_t cudaGetCurrentGraphExec() {
+    const std::shared_ptr<GraphRun> run = in_kernel() ? graph_run_of_kernel() : nullptr;
+    return run == nullptr ? nullptr : run->executable;
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {

@@ -360,6 +360,7 @@ void run_grid(const KernelCall& call, const LaunchConfiguration& configuration,
     launch.task = task;
     launch.device = current_device();
     launch.nesting = call.nesting;
+    launch.graph_run = graph_of_os_thread;
     run_blocks(launch);
     ++depth;
     run_children(launch, behind);
@@ -375,8 +376,9 @@ cudaError_t run(const KernelCall& call, const LaunchConfiguration& configuration
         run_grid(call, configuration, few_blocks, task, behind);
     } else {
         Team team;
-        team.start([&, device = current_device()] {
+        team.start([&, device = current_device(), graph = graph_of_os_thread] {
             const DeviceScope scope(device);
+            const GraphScope of_graph(graph);
             run_grid(call, configuration, few_blocks, task, behind);
         });
         team.wait();

@@ -15,6 +15,7 @@
 
 #include "child_grids.hpp"
 #include "cuda_on_cpu/launch.h"
+#include "graph_run.hpp"
 #include "observer.hpp"
 #include "worker_pool.hpp"
 
@@ -117,6 +118,7 @@ struct LaunchState {
     LaunchConfiguration configuration;
     int device = 0;
     unsigned nesting = 0;                 // 0: the host has launched it; else one more than of its parent
+    std::shared_ptr<GraphRun> graph_run;  // that the launch belongs to; null: none
     std::vector<NamedAddress> addresses;  // in the arguments; only with an observer
 
     // Independent blocks: the loop that takes the next block, and the OS threads that run it.

@@ -320,6 +320,99 @@ TEST(ChildGrids, UseMemoryThatAKernelAllocates) {
     EXPECT_EQ(out.to_host()[0], 8);
 }
 
+// ---- Graphs that kernels launch -----------------------------------------------------------------
+
+class DeviceGraph {
+  public:
+    template <class Capture>
+    explicit DeviceGraph(Capture capture, unsigned long long flags = cudaGraphInstantiateFlagDeviceLaunch) {
+        cudaStream_t stream;
+        cudaStreamCreate(&stream);
+        cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+        capture(stream);
+        cudaGraph_t graph;
+        cudaStreamEndCapture(stream, &graph);
+        error = cudaGraphInstantiate(&executable, graph, flags);
+        cudaGraphDestroy(graph);
+        cudaStreamDestroy(stream);
+    }
+    DeviceGraph(const DeviceGraph&) = delete;
+    DeviceGraph& operator=(const DeviceGraph&) = delete;
+    ~DeviceGraph() {
+        if (executable != nullptr) cudaGraphExecDestroy(executable);
+    }
+
+    cudaGraphExec_t executable = nullptr;
+    cudaError_t error;
+};
+
+__global__ void launches_graph(cudaGraphExec_t graph, cudaStream_t stream, int* error) {
+    *error = cudaGraphLaunch(graph, stream);
+}
+__global__ void follows_itself(int* x, int times) {
+    if (++x[0] < times) x[1] = cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch);
+}
+
+TEST(DeviceGraphs, RunBesideOrBehindTheGraphThatLaunchesThem) {
+    for (const bool tail : {false, true}) {
+        DeviceVector<int> x(std::vector<int>{1, 99});
+        const DeviceGraph inner([&](cudaStream_t s) { times_two_plus<<<1, 1, 0, s>>>(x.data(), 1); });
+        ASSERT_EQ(inner.error, cudaSuccess);
+        ASSERT_EQ(cudaGraphUpload(inner.executable, nullptr), cudaSuccess);
+        const DeviceGraph outer([&](cudaStream_t s) {
+            launches_graph<<<1, 1, 0, s>>>(inner.executable,
+                                           tail ? cudaStreamGraphTailLaunch : cudaStreamGraphFireAndForget,
+                                           x.data() + 1);
+            // Beside: another node may come before the inner graph or after it; this one is behind
+            // a node that is complete with its children.
+            times_two_plus<<<1, 1, 0, s>>>(x.data(), 10);
+        });
+        ASSERT_EQ(cudaGraphLaunch(outer.executable, nullptr), cudaSuccess);
+        EXPECT_EQ(x.to_host(), (std::vector<int>{tail ? 2 * (2 + 10) + 1 : 2 * 3 + 10, cudaSuccess}));
+    }
+}
+
+TEST(DeviceGraphs, MayFollowThemselvesForLong) {
+    DeviceVector<int> x(2);
+    const DeviceGraph loop([&](cudaStream_t s) { follows_itself<<<1, 1, 0, s>>>(x.data(), 3000); });
+    ASSERT_EQ(cudaGraphLaunch(loop.executable, nullptr), cudaSuccess);
+    EXPECT_EQ(x.to_host(), (std::vector<int>{3000, cudaSuccess}));
+}
+
+TEST(DeviceGraphs, AreRefusedWithTheReason) {
+    DeviceVector<int> x(2);
+    const auto adds = [&](cudaStream_t s) { add<<<1, 1, 0, s>>>(x.data(), 1); };
+    const DeviceGraph plain(adds, 0);
+    const DeviceGraph launchable(adds);
+    const auto launch_in_graph = [&](cudaGraphExec_t graph, cudaStream_t stream) {
+        const DeviceGraph outer(
+            [&](cudaStream_t s) { launches_graph<<<1, 1, 0, s>>>(graph, stream, x.data() + 1); });
+        testing::internal::CaptureStderr();
+        cudaGraphLaunch(outer.executable, nullptr);
+        const std::vector<int> seen = x.to_host();
+        EXPECT_EQ(seen, (std::vector<int>{0, cudaErrorInvalidValue}));
+        return testing::internal::GetCapturedStderr();
+    };
+    EXPECT_TRUE(mentions(launch_in_graph(plain.executable, cudaStreamGraphTailLaunch),
+                         {"without cudaGraphInstantiateFlagDeviceLaunch"}));
+    EXPECT_TRUE(mentions(launch_in_graph(launchable.executable, cudaStreamGraphTailLaunch),
+                         {"call cudaGraphUpload()"}));
+    ASSERT_EQ(cudaGraphUpload(launchable.executable, nullptr), cudaSuccess);
+    EXPECT_TRUE(mentions(launch_in_graph(launchable.executable, cudaStreamTailLaunch),
+                         {"the stream is none of cudaStreamGraphTailLaunch"}));
+    testing::internal::CaptureStderr();
+    launches_graph<<<1, 1>>>(launchable.executable, cudaStreamGraphTailLaunch, x.data() + 1);
+    EXPECT_EQ(x.to_host(), (std::vector<int>{0, cudaErrorInvalidValue}));
+    const DeviceGraph host([](cudaStream_t s) {
+        cudaLaunchHostFunc(
+            s, [](void*) {}, nullptr);
+    });
+    EXPECT_EQ(host.error, cudaErrorNotSupported);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
+    EXPECT_TRUE(mentions(testing::internal::GetCapturedStderr(),
+                         {"belongs to no graph", "expected kernels, copies, memsets and child graphs"}));
+}
+
 // ---- In which order blocks start ----------------------------------------------------------------
 
 __global__ void take_tickets(int* next, int* ticket_of_block) {

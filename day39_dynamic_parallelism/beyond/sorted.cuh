@@ -1,6 +1,6 @@
-// Day 39, beyond: the quadtree without children. The points are sorted along a curve that visits the
-// squares of a quadtree one after the other. Then the points of each node are adjacent, and a node
-// is two numbers.
+// Day 39, beyond: the quadtree without children. The points are sorted along a curve that visits
+// the squares of a quadtree one after the other. Then the points of each node are adjacent, and a
+// node is two numbers.
 //
 //   version      what is new                                            what limits it
 //   tree_sorted  a radix sort, then a thread for each node of a level   not measured yet

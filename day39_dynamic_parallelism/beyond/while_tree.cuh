@@ -21,10 +21,10 @@ struct Level {
 // Still limits it: not measured yet. Two launches for each level, and one block for the root.
 __global__ void tree_while(Tree t, const Level* level) {
     const Level now = *level;
-    for (unsigned i = now.first + blockIdx.x; i < now.end; i += gridDim.x) {
+    // No barrier between two calls: split() itself has two before it stores what slower threads may
+    // still read.
+    for (unsigned i = now.first + blockIdx.x; i < now.end; i += gridDim.x)
         split(t, i);
-        __syncthreads();  // split() uses its shared variables again
-    }
 }
 
 inline void launch_tree_while(const Tree& t, const Level* level, unsigned blocks, cudaStream_t stream) {

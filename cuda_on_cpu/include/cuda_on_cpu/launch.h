@@ -132,7 +132,10 @@ class Kernel {
     template <class T>
     void check_argument(int position, const T& argument) {
         if constexpr (std::is_pointer_v<T>) {
-            if constexpr (!std::is_function_v<std::remove_pointer_t<T>>) check_pointer(position, argument);
+            using Pointed = std::remove_cv_t<std::remove_pointer_t<T>>;
+            // A handle of a graph is for a kernel that launches it.
+            if constexpr (!std::is_function_v<Pointed> && !std::is_same_v<Pointed, CUgraphExec_st>)
+                check_pointer(position, argument);
         }
     }
     void check_pointer(int position, const volatile void* pointer);

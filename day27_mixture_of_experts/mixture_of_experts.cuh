@@ -1,5 +1,5 @@
-// Day 27: a mixture of experts. Each token is multiplied by the matrices of the few experts that a
-// router chose for it. PMPP chapter 20 (5th edition).
+// Day 27: a mixture of experts. Each token (day 25) is multiplied by the matrices of the few
+// experts that a router chose for it. PMPP chapter 20 (5th edition).
 //
 //   version             what is new                                        what limits it
 //   every_token         a launch for each expert, a thread per result      threads of other tokens idle
@@ -30,8 +30,9 @@ namespace day27 {
 
 // --- A launch for each expert --------------------------------------------------------------------
 
-// Idea: a thread for each element of the result looks whether its token chose this expert, and if so
-// adds gate times product. The launches of a stream run one after the other, so no two add at once.
+// Idea: a thread for each element of the result looks whether its token chose this expert, and if
+// so adds gate times product. The launches of a stream run one after the other, so no two add at
+// once.
 // Cost removed: none yet, this is the start.
 // Still limits it: not measured yet. By arithmetic, with k = 2 of 64 experts 62 of 64 threads have
 // nothing to do, and all weights are loaded from L2 or memory for every token.
@@ -142,8 +143,8 @@ constexpr int kRows = kTileRows / kWarps;     // of a thread: 4 rows, kWarps apa
 constexpr int kCols = kTileCols / kWarpSize;  // and 2 columns, kWarpSize apart
 
 // The tiled product of day 5, coarsened, whose rows of X are those of the pairs at the places
-// [first, first + rows), rows <= kTileRows. So tokens are not copied into the order of experts: only
-// the addresses of loads change. A block of kWarpSize x kWarps threads calls it.
+// [first, first + rows), rows <= kTileRows. So tokens are not copied into the order of experts:
+// only the addresses of loads change. A block of kWarpSize x kWarps threads calls it.
 __device__ inline void multiply_tile(const Task& task, int expert, int first, int rows, int first_col,
                                      float (&sum)[kRows][kCols]) {
     __shared__ float x_tile[kTileRows][kDepth];
@@ -182,7 +183,8 @@ __device__ inline void multiply_tile(const Task& task, int expert, int first, in
 }
 
 // Idea: a launch for each expert, as before, but only for the tokens that chose it, in tiles. A
-// token's k results meet in `out`, from different launches of one stream; atomicAdd allows any order.
+// token's k results meet in `out`, from different launches of one stream; atomicAdd allows any
+// order.
 // Cost removed: idle threads, and most loads of weights: a tile uses each of them for 32 tokens.
 // Still limits it: not measured yet. The host waits for the counts, before it can choose the grids,
 // and an expert with few tokens does not fill the GPU.
@@ -280,11 +282,12 @@ inline void launch_sorted_gather(const Task& task, int* starts, cudaStream_t str
 
 // --- One launch for all experts ------------------------------------------------------------------
 
-// Idea: blockIdx.z is the expert, and the grid is large enough for the worst case: all tokens choose
-// the same one. Blocks without rows return at once.
+// Idea: blockIdx.z is the expert, and the grid is large enough for the worst case: all tokens
+// choose the same one. Blocks without rows return at once.
 // Cost removed: the launches, and the host, which no longer needs the counts. Small experts run at
 // the same time.
-// Still limits it: not measured yet. By arithmetic, of E T / 32 row tiles only about k T / 32 exist.
+// Still limits it: not measured yet. By arithmetic, of E T / 32 row tiles only about k T / 32
+// exist.
 __global__ void multiply_worst_case(Task task) {
     const auto expert = static_cast<int>(blockIdx.z);
     const int first = task.starts[expert] + static_cast<int>(blockIdx.y) * kTileRows;
@@ -349,8 +352,8 @@ inline void launch_tile_list(const Task& task, cudaStream_t stream) {
     launch_combine(task, stream);
 }
 
-// Idea: as many blocks as fit on the GPU, and block b takes the tiles b, b + blocks, ... of the list.
-// The grid no longer depends on the tokens.
+// Idea: as many blocks as fit on the GPU, and block b takes the tiles b, b + blocks, ... of the
+// list. The grid no longer depends on the tokens.
 // Cost removed: blocks without rows; all others start once instead of once per tile.
 // Still limits it: not measured yet.
 __global__ void multiply_resident(Task task) {

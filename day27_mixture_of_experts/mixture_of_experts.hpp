@@ -29,8 +29,8 @@ struct Shape {
 std::string name(const Shape& shape);
 
 // Each token chooses the experts with the largest logits, of equal ones the lower expert. A NaN
-// counts as -Inf. The gates are the softmax of the chosen logits; if all of them are -Inf, the gates
-// are 0. No token is dropped, however many choose the same expert. All arrays are packed.
+// counts as -Inf. The gates are the softmax of the chosen logits; if all of them are -Inf, the
+// gates are 0. No token is dropped, however many choose the same expert. All arrays are packed.
 struct Layer {
     Shape shape;
     course::DeviceSpan<const float> logits;   // [tokens, experts], of the router

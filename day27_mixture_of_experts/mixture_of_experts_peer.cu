@@ -60,8 +60,8 @@ std::function<void(cudaStream_t)> make_cublas(const Layer& layer, std::span<cons
         const float alpha = 1;
         const float beta = 0;
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
-        // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = W^T
-        // X^T.
+        // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T =
+        // W^T X^T.
         for (std::size_t expert = 0; expert < shape.experts; ++expert) {
             const auto first = static_cast<std::size_t>(routing.starts[expert]);
             const auto rows =

@@ -1,4 +1,5 @@
-// Day 27: the arguments of all kernels, and the router, which chooses the experts of each token.
+// Day 27: the arguments of all kernels, and the router, which chooses the experts of each token
+// (day 25).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -54,8 +55,8 @@ struct Candidate {
 };
 
 // Idea: a warp for each token. Lane l has the experts l, l + 32, ... In each of k rounds the warp
-// finds the best candidate, as in a reduction by shuffles (day 15), and its lane crosses it out. The
-// gates are the softmax of the chosen logits.
+// finds the best candidate, as in a reduction by shuffles (day 15), and its lane crosses it out.
+// The gates are the softmax of the chosen logits.
 // Cost removed: sorting all logits of a token, of which only k are needed.
 // Still limits it: not measured yet.
 __global__ void choose_experts(Task task) {

@@ -498,6 +498,34 @@ def latent_peers(words):
     yield "pytorch_products", products, lambda: check(products)
 
 
+def mixture_peers(words):
+    """A loop over experts, which selects the tokens of each. The random logits of the lesson, not the same numbers."""
+    tokens, hidden, width, experts, chosen = numbers(words[1])
+    torch.manual_seed(1)
+    logits = torch.randn(tokens, experts, device="cuda")
+    if "skewed" in words:
+        logits -= 4 * torch.arange(experts, device="cuda") / experts
+    x = torch.randn(tokens, hidden, device="cuda")
+    weights = torch.randn(experts, hidden, width, device="cuda")
+
+    def layer(logits, x, weights):
+        values, choice = logits.topk(chosen, dim=1)
+        gates = torch.softmax(values, dim=1)
+        out = torch.zeros(tokens, width, device="cuda", dtype=x.dtype)
+        for expert in range(experts):
+            token, which = torch.where(choice == expert)
+            out.index_add_(0, token, gates[token, which, None] * (x[token] @ weights[expert]))
+        return out
+
+    work = lambda: layer(logits, x, weights)
+
+    def check():
+        expected = layer(logits.double(), x.double(), weights.double())
+        return ((work() - expected).abs().amax() / expected.abs().amax()).item(), 1e-5
+
+    yield "pytorch_loop", work, check
+
+
 def argmin_peers(words):
     """Minimum and index of each row of a product or of squared distances. First the matrix of them,
     if there is room for it.
@@ -726,6 +754,7 @@ PEERS = {
     "fused_attention": fused_attention_peers,
     "hopper_attention": fused_attention_peers,
     "attention_backward": attention_backward_peers,
+    "mixture": mixture_peers,
     "decoding": decoding_peers,
     "paged": paged_peers,
     "latent": latent_peers,

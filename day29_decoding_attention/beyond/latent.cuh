@@ -166,12 +166,10 @@ __global__ void __launch_bounds__(kWarps * 32) latent_tile(LatentTask task, int 
         const int first = keys.first + step * kLatentKeys;
         if (first < keys.last) {
             for (int i = thread; i < kLatentKeys * PACKS; i += kWarps * 32) {
-                const int key = first + i / PACKS;
-                // Keys after the end are zero-filled, because memory there may contain NaN.
-                course::ptx::cp_async_16(
-                    &block.keys[step % STAGES][swizzled<PACKS>(i / PACKS, i % PACKS)],
-                    cache + static_cast<std::size_t>(min(key, length - 1)) * PACKS + i % PACKS,
-                    key < length ? 16 : 0);
+                // After the end the last key is loaded once more, and has the weight 0.
+                const int key = min(first + i / PACKS, length - 1);
+                course::ptx::cp_async_16(&block.keys[step % STAGES][swizzled<PACKS>(i / PACKS, i % PACKS)],
+                                         cache + static_cast<std::size_t>(key) * PACKS + i % PACKS);
             }
         }
         course::ptx::cp_async_commit();  // a group for each step, also where there is no tile

@@ -74,7 +74,7 @@ void run(const Layer& layer, Workspace& workspace, cudaStream_t stream) {
     CUDA_CHECK_LAUNCH();
 }
 
-// Of the versions in which the host waits for the counts.
+// Of the version in which the host waits for the counts.
 template <auto kLaunch>
 void run_waiting(const Layer& layer, Workspace& workspace, cudaStream_t stream) {
     if (!check(layer, workspace)) return;
@@ -123,12 +123,12 @@ std::span<const Version> versions() {
     static const std::array<Version, 6> list{{
         {"every_token", "a launch for each expert, in which a thread looks whether its token chose it",
          run<launch_every_token>, work_of},
-        {"sorted_atomic", "tokens in the order of their experts; a launch for each; atomics add up",
-         run_waiting<launch_sorted_atomic>, work_of},
-        {"sorted_gather", "each product has its place; a second kernel adds up, without atomics",
-         run_waiting<launch_sorted_gather>, work_of},
-        {"worst_case_grid", "one launch for all experts, as large as if all tokens chose each",
-         run<launch_worst_case_grid>, work_of},
+        {"sorted", "tokens in the order of their experts; a launch of tiles for each expert",
+         run_waiting<launch_sorted>, work_of},
+        {"one_launch_atomic", "one launch for all experts, as large as if all tokens chose each; atomics",
+         run<launch_one_launch_atomic>, work_of},
+        {"one_launch_gather", "each product has its place; a second kernel adds up, without atomics",
+         run<launch_one_launch_gather>, work_of},
         {"tile_list", "one launch for a list of the tiles that exist", run<launch_tile_list>, work_of},
         {"resident", "as many blocks as fit take tile after tile", run<launch_resident>, work_of},
     }};

@@ -3,9 +3,9 @@
 //
 //   version             what is new                                        what limits it
 //   every_token         a launch for each expert, a thread per result      threads of other tokens idle
-//   sorted_atomic       tokens sorted by expert; tiles; a launch each      the host waits for counts
-//   sorted_gather       results stored by place, then gathered: no atomics the host waits for counts
-//   worst_case_grid     one launch for all experts                         blocks without rows
+//   sorted              tokens sorted by expert; tiles; a launch each      the host waits for counts
+//   one_launch_atomic   one launch for all experts; atomics                blocks without rows
+//   one_launch_gather   results stored by place, then gathered: no atomics blocks without rows
 //   tile_list           one launch; a list of the tiles that exist         not measured yet
 //   resident            as many blocks as fit take tile after tile         not measured yet
 //
@@ -182,16 +182,10 @@ __device__ inline void multiply_tile(const Task& task, int expert, int first, in
     }
 }
 
-// Idea: a launch for each expert, as before, but only for the tokens that chose it, in tiles. A
-// token's k results meet in `out`, from different launches of one stream; atomicAdd allows any
-// order.
-// Cost removed: idle threads, and most loads of weights: a tile uses each of them for 32 tokens.
-// Still limits it: not measured yet. The host waits for the counts, before it can choose the grids,
-// and an expert with few tokens does not fill the GPU.
-__global__ void multiply_atomic(Task task, int expert, int first, int last) {
+// Adds gate times product of a tile to `out`. kAtomic: other blocks may add to the same elements.
+template <bool kAtomic>
+__device__ void add_tile(const Task& task, int expert, int first, int last, int first_col) {
     float sum[kRows][kCols];
-    const auto first_col = static_cast<int>(blockIdx.x) * kTileCols;
-    first += static_cast<int>(blockIdx.y) * kTileRows;
     const int rows = min(last - first, kTileRows);
     multiply_tile(task, expert, first, rows, first_col, sum);
     for (int i = 0; i < kRows; ++i) {
@@ -201,27 +195,69 @@ __global__ void multiply_atomic(Task task, int expert, int first, int last) {
         float* const to = task.out + static_cast<std::size_t>(pair / task.chosen) * task.width;
         for (int j = 0; j < kCols; ++j) {
             const int col = first_col + static_cast<int>(threadIdx.x) + j * kWarpSize;
-            if (col < task.width) atomicAdd(to + col, task.gate[pair] * sum[i][j]);
+            if (col >= task.width) continue;
+            if (kAtomic) {
+                atomicAdd(to + col, task.gate[pair] * sum[i][j]);
+            } else {
+                to[col] += task.gate[pair] * sum[i][j];
+            }
         }
     }
 }
 
-// `starts`: room on the host for experts + 1 numbers.
-inline void wait_for_starts(const Task& task, int* starts, cudaStream_t stream) {
-    cudaMemcpyAsync(starts, task.starts, sizeof(int) * (task.experts + 1), cudaMemcpyDeviceToHost, stream);
-    cudaStreamSynchronize(stream);
+// Idea: a launch for each expert, as before, but only for the tokens that chose it, in tiles. A
+// token has at most one row in a launch, and launches run one after the other, so += is safe.
+// Cost removed: idle threads, and most loads of weights: a tile uses each of them for 32 tokens.
+// Still limits it: not measured yet. The host waits for the counts before it can choose the grids,
+// and an expert with few tokens does not fill the GPU.
+__global__ void multiply_one(Task task, int expert, int first, int last) {
+    add_tile<false>(task, expert, first + static_cast<int>(blockIdx.y) * kTileRows, last,
+                    static_cast<int>(blockIdx.x) * kTileCols);
 }
 
-inline void launch_sorted_atomic(const Task& task, int* starts, cudaStream_t stream) {
-    launch_sort(task, stream);
+inline void launch_zeros(const Task& task, cudaStream_t stream) {
     cudaMemsetAsync(task.out, 0, sizeof(float) * task.tokens * task.width, stream);
-    wait_for_starts(task, starts, stream);
+}
+
+// `starts`: room on the host for experts + 1 numbers.
+inline void launch_sorted(const Task& task, int* starts, cudaStream_t stream) {
+    launch_sort(task, stream);
+    launch_zeros(task, stream);
+    cudaMemcpyAsync(starts, task.starts, sizeof(int) * (task.experts + 1), cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
     const unsigned cols = course::ceil_div(task.width, kTileCols);
     for (int e = 0; e < task.experts; ++e) {
         if (starts[e] == starts[e + 1]) continue;
         const dim3 grid(cols, course::ceil_div(starts[e + 1] - starts[e], kTileRows));
-        multiply_atomic<<<grid, dim3(kWarpSize, kWarps), 0, stream>>>(task, e, starts[e], starts[e + 1]);
+        multiply_one<<<grid, dim3(kWarpSize, kWarps), 0, stream>>>(task, e, starts[e], starts[e + 1]);
     }
+}
+
+// --- One launch for all experts ------------------------------------------------------------------
+
+// Idea: blockIdx.z is the expert, and the grid is large enough for the worst case: all tokens
+// choose the same one. Blocks without rows return at once. Now the blocks of a token's experts run
+// at the same time, so they add with atomics.
+// Cost removed: the launches, and the host, which no longer needs the counts. Small experts run at
+// the same time.
+// Still limits it: not measured yet. By arithmetic, of E T / 32 row tiles only about k T / 32
+// exist.
+__global__ void multiply_atomic(Task task) {
+    const auto expert = static_cast<int>(blockIdx.z);
+    const int first = task.starts[expert] + static_cast<int>(blockIdx.y) * kTileRows;
+    if (first >= task.starts[expert + 1]) return;  // the whole block
+    add_tile<true>(task, expert, first, task.starts[expert + 1], static_cast<int>(blockIdx.x) * kTileCols);
+}
+
+inline dim3 worst_case(const Task& task) {
+    return dim3(course::ceil_div(task.width, kTileCols), course::ceil_div(task.tokens, kTileRows),
+                task.experts);
+}
+
+inline void launch_one_launch_atomic(const Task& task, cudaStream_t stream) {
+    launch_sort(task, stream);
+    launch_zeros(task, stream);
+    multiply_atomic<<<worst_case(task), dim3(kWarpSize, kWarps), 0, stream>>>(task);
 }
 
 // --- Results are gathered ------------------------------------------------------------------------
@@ -245,10 +281,12 @@ __device__ inline void store_tile(const Task& task, int expert, int first, int l
 // adds up the k products of its token, in the order of its choices.
 // Cost removed: atomics, and sums whose order differs from run to run. The products are written and
 // read once more.
-// Still limits it: not measured yet. As above, the host waits.
-__global__ void multiply_one(Task task, int expert, int first, int last) {
-    store_tile(task, expert, first + static_cast<int>(blockIdx.y) * kTileRows, last,
-               static_cast<int>(blockIdx.x) * kTileCols);
+// Still limits it: not measured yet. The grid is as above.
+__global__ void multiply_stored(Task task) {
+    const auto expert = static_cast<int>(blockIdx.z);
+    const int first = task.starts[expert] + static_cast<int>(blockIdx.y) * kTileRows;
+    if (first >= task.starts[expert + 1]) return;  // the whole block
+    store_tile(task, expert, first, task.starts[expert + 1], static_cast<int>(blockIdx.x) * kTileCols);
 }
 
 __global__ void combine(Task task) {
@@ -268,38 +306,9 @@ inline void launch_combine(const Task& task, cudaStream_t stream) {
     combine<<<grid, kBlock, 0, stream>>>(task);
 }
 
-inline void launch_sorted_gather(const Task& task, int* starts, cudaStream_t stream) {
+inline void launch_one_launch_gather(const Task& task, cudaStream_t stream) {
     launch_sort(task, stream);
-    wait_for_starts(task, starts, stream);
-    const unsigned cols = course::ceil_div(task.width, kTileCols);
-    for (int e = 0; e < task.experts; ++e) {
-        if (starts[e] == starts[e + 1]) continue;
-        const dim3 grid(cols, course::ceil_div(starts[e + 1] - starts[e], kTileRows));
-        multiply_one<<<grid, dim3(kWarpSize, kWarps), 0, stream>>>(task, e, starts[e], starts[e + 1]);
-    }
-    launch_combine(task, stream);
-}
-
-// --- One launch for all experts ------------------------------------------------------------------
-
-// Idea: blockIdx.z is the expert, and the grid is large enough for the worst case: all tokens
-// choose the same one. Blocks without rows return at once.
-// Cost removed: the launches, and the host, which no longer needs the counts. Small experts run at
-// the same time.
-// Still limits it: not measured yet. By arithmetic, of E T / 32 row tiles only about k T / 32
-// exist.
-__global__ void multiply_worst_case(Task task) {
-    const auto expert = static_cast<int>(blockIdx.z);
-    const int first = task.starts[expert] + static_cast<int>(blockIdx.y) * kTileRows;
-    if (first >= task.starts[expert + 1]) return;  // the whole block
-    store_tile(task, expert, first, task.starts[expert + 1], static_cast<int>(blockIdx.x) * kTileCols);
-}
-
-inline void launch_worst_case_grid(const Task& task, cudaStream_t stream) {
-    launch_sort(task, stream);
-    const dim3 grid(course::ceil_div(task.width, kTileCols), course::ceil_div(task.tokens, kTileRows),
-                    task.experts);
-    multiply_worst_case<<<grid, dim3(kWarpSize, kWarps), 0, stream>>>(task);
+    multiply_stored<<<worst_case(task), dim3(kWarpSize, kWarps), 0, stream>>>(task);
     launch_combine(task, stream);
 }
 

@@ -57,7 +57,7 @@ class Workspace {
     Shape shape_;
 };
 
-// Queues the work on `stream`; sorted_atomic and sorted_gather also wait for a part of it. Throws
+// Queues the work on `stream`; `sorted` also waits for a part of it. Throws
 // std::invalid_argument for extents that do not fit together or are too large (2^18 pairs, 2^20
 // hidden or width), an out that overlaps an input, and a workspace for another shape. Throws
 // CudaError if a launch fails.

@@ -95,9 +95,9 @@ course::Case make_case(const course::Dims& size) {
                    [](const day27::Version& version, Data& data, cudaStream_t stream) {
                        version.launcher(data.layer(), data.workspace, stream);
                    });
-    // In these the host waits for the counts, so its clock has to time them.
+    // In this one the host waits for the counts, so its clock has to time them.
     for (course::Contestant& contestant : usual.result.contestants)
-        contestant.on_host = contestant.drives_device = contestant.name.starts_with("sorted_");
+        contestant.on_host = contestant.drives_device = contestant.name == "sorted";
     Data& data = *usual.data;
     usual.add({.name = "cublas_products",
                .role = course::Role::kPeer,

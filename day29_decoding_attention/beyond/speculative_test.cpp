@@ -1,0 +1,198 @@
+// Speculative decoding: the kernel against the reference, and the distribution of the tokens
+// against the target's.
+#include "speculative.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::GuardedBuffer;
+using course::refusal;
+
+float uniform_number(course::Random& random) {
+    return static_cast<float>(random.below(1u << 24)) * 0x1p-24f;
+}
+
+std::vector<double> softmax(std::span<const float> logits) {
+    std::vector<double> p;
+    double sum = 0;
+    for (const float x : logits)
+        sum += p.emplace_back(std::exp(static_cast<double>(x)));
+    for (double& x : p)
+        x /= sum;
+    return p;
+}
+
+struct Results {
+    std::vector<int> accepted, token;
+};
+
+struct Inputs {
+    std::size_t batch, drafted, vocabulary;
+    std::vector<float> draft, target, uniform;
+    std::vector<int> proposed;
+
+    Results run() const {
+        const DeviceBuffer<float> q{std::span<const float>(draft)};
+        const DeviceBuffer<float> p{std::span<const float>(target)};
+        const DeviceBuffer<float> u{std::span<const float>(uniform)};
+        const DeviceBuffer<int> x{std::span<const int>(proposed)};
+        GuardedBuffer<int> accepted(batch);
+        GuardedBuffer<int> token(batch);
+        day29::accept({batch, drafted, vocabulary, q.span(), p.span(), x.span(), u.span(), accepted.span(),
+                       token.span()},
+                      nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+        EXPECT_EQ(accepted.damage() + token.damage(), "");
+        return {accepted.to_host(), token.to_host()};
+    }
+};
+
+// Proposed tokens are drawn from the draft. `same`: all sequences have the logits of the first.
+Inputs make_inputs(std::size_t batch, std::size_t drafted, std::size_t vocabulary, std::uint64_t seed,
+                   bool same = false) {
+    course::Random random(seed);
+    Inputs in{batch, drafted, vocabulary, {}, {}, {}, {}};
+    const auto make_rows = [&](std::vector<float>& to, std::size_t rows) {
+        for (std::size_t b = 0; b < batch; ++b)
+            for (std::size_t i = 0; i < rows * vocabulary; ++i)
+                to.push_back(same && b > 0 ? to[i] : 3 * uniform_number(random));
+    };
+    make_rows(in.draft, drafted);
+    make_rows(in.target, drafted + 1);
+    for (std::size_t i = 0; i < batch * (drafted + 1); ++i)
+        in.uniform.push_back(uniform_number(random));
+    for (std::size_t row = 0; row < batch * drafted; ++row) {
+        const std::vector<double> q = softmax(std::span(in.draft).subspan(row * vocabulary, vocabulary));
+        double left = static_cast<double>(uniform_number(random));
+        std::size_t x = 0;
+        while (x + 1 < vocabulary && left >= q[x])
+            left -= q[x++];
+        in.proposed.push_back(static_cast<int>(x));
+    }
+    return in;
+}
+
+class SpeculativeTest : public course::DeviceTest {};
+
+// Vocabularies around the threads of a block. A decision nearer to its threshold than the rounding
+// of the sums, a few units of 2^-24 for each term, may fall either way and is not compared.
+TEST_F(SpeculativeTest, DecidesAsTheReference) {
+    for (const std::size_t vocabulary : {1, 2, 31, 255, 256, 257, 1000})
+        for (const std::size_t drafted : {1, 4, 16}) {
+            const std::size_t batch = 5;
+            const Inputs in = make_inputs(batch, drafted, vocabulary, vocabulary + drafted);
+            const Results got = in.run();
+            for (std::size_t b = 0; b < batch; ++b) {
+                const day29::Accepted expected = day29::accept_on_cpu(
+                    drafted, vocabulary, std::span(in.draft).subspan(b * drafted * vocabulary),
+                    std::span(in.target).subspan(b * (drafted + 1) * vocabulary),
+                    std::span(in.proposed).subspan(b * drafted),
+                    std::span(in.uniform).subspan(b * (drafted + 1)));
+                if (vocabulary > 1 && expected.nearest < 3e-5) continue;
+                EXPECT_EQ(got.accepted[b], expected.accepted) << vocabulary << ", " << drafted << ", " << b;
+                EXPECT_EQ(got.token[b], expected.token) << vocabulary << ", " << drafted << ", " << b;
+            }
+        }
+}
+
+TEST_F(SpeculativeTest, EqualModelsAcceptEverything) {
+    Inputs in = make_inputs(6, 4, 50, 1);
+    for (std::size_t b = 0; b < 6; ++b)
+        std::copy_n(in.draft.begin() + static_cast<std::ptrdiff_t>(b * 200), 200,
+                    in.target.begin() + static_cast<std::ptrdiff_t>(b * 250));
+    EXPECT_EQ(in.run().accepted, std::vector<int>(6, 4));
+}
+
+TEST_F(SpeculativeTest, ATokenThatTheTargetNeverDrawsIsRejected) {
+    Inputs in = make_inputs(3, 1, 4, 2);
+    for (std::size_t b = 0; b < 3; ++b) {
+        in.proposed[b] = 2;
+        in.target[b * 8 + 2] = -1000;
+    }
+    const Results got = in.run();
+    EXPECT_EQ(got.accepted, std::vector<int>(3, 0));
+    EXPECT_EQ(std::ranges::count(got.token, 2), 0);
+    in.proposed = {-1, 4, 2000000000};  // out of range
+    EXPECT_EQ(in.run().accepted, std::vector<int>(3, 0));
+}
+
+// By enumeration, in double: x is drawn from q, accepted with min(1, p / q), else replaced by a
+// draw from the residual. The sum over all ways to get a token is p.
+TEST(SpeculativeSampling, TheFirstTokenHasTheTargetsDistribution) {
+    const std::vector<double> p = softmax(std::vector<float>{0.5f, 2, -1, 0, 1});
+    const std::vector<double> q = softmax(std::vector<float>{1, 0, 0.3f, -2, 1});
+    double rest = 0;
+    double rejected = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) {
+        rest += std::max(p[i] - q[i], 0.0);
+        rejected += q[i] * (1 - std::min(1.0, p[i] / q[i]));
+    }
+    EXPECT_NEAR(rest, rejected, 1e-15);
+    for (std::size_t i = 0; i < p.size(); ++i)
+        EXPECT_NEAR(q[i] * std::min(1.0, p[i] / q[i]) + rejected * std::max(p[i] - q[i], 0.0) / rest, p[i],
+                    1e-15);
+}
+
+// Many sequences with the same logits and different uniform numbers. Chi-square of 5 tokens has 4
+// degrees of freedom; a value above 33 has a probability of about 1e-6. The number of accepted
+// tokens of n is the sum of alpha^i if each is accepted with probability alpha = sum of min(p, q);
+// here alpha differs from row to row, so powers become products. Its standard error is at most n /
+// (2 sqrt(sequences)).
+TEST_F(SpeculativeTest, ManyDrawsHaveTheTargetsDistribution) {
+    if (course::lanes_descend()) GTEST_SKIP() << "the first order has seen it";
+    constexpr std::size_t kSequences = 2000, kTokens = 5, kDrafted = 3;
+    const Inputs in = make_inputs(kSequences, kDrafted, kTokens, 29, true);
+    const Results got = in.run();
+    const std::vector<double> p = softmax(std::span(in.target).subspan(0, kTokens));
+    std::vector<double> counts(kTokens);
+    double accepted = 0;
+    for (std::size_t b = 0; b < kSequences; ++b) {
+        const int first = got.accepted[b] > 0 ? in.proposed[b * kDrafted] : got.token[b];
+        ++counts[static_cast<std::size_t>(first)];
+        accepted += got.accepted[b];
+    }
+    double chi_square = 0;
+    for (std::size_t i = 0; i < kTokens; ++i) {
+        const double expected = p[i] * kSequences;
+        chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+    }
+    EXPECT_LT(chi_square, 33);
+
+    double expected = 0;
+    double all_so_far = 1;
+    for (std::size_t row = 0; row < kDrafted; ++row) {
+        const std::vector<double> target = softmax(std::span(in.target).subspan(row * kTokens, kTokens));
+        const std::vector<double> draft = softmax(std::span(in.draft).subspan(row * kTokens, kTokens));
+        double alpha = 0;
+        for (std::size_t i = 0; i < kTokens; ++i)
+            alpha += std::min(target[i], draft[i]);
+        expected += all_so_far *= alpha;
+    }
+    EXPECT_NEAR(accepted / kSequences, expected, 5 * kDrafted / (2 * std::sqrt(double{kSequences})));
+}
+
+TEST_F(SpeculativeTest, RefusesSizesThatDoNotFit) {
+    Inputs in = make_inputs(2, 3, 7, 1);
+    in.drafted = 17;
+    EXPECT_EQ(refusal([&] { in.run(); }), "speculation: drafted is 17; expected 1 to 16");
+    in.drafted = 2;
+    EXPECT_EQ(refusal([&] { in.run(); }), "speculation: draft_logits has 42 elements; expected 28");
+    in = make_inputs(0, 3, 7, 1);
+    EXPECT_EQ(refusal([&] { in.run(); }), "");
+}
+
+}  // namespace

@@ -18,7 +18,8 @@ struct AxisTables {
     int nx, ny, nz;  // columns
 };
 
-// exp(i 2 pi k (i - (n - 1) / 2) / field), for voxel i of n, `field` of which are one field of view.
+// exp(i 2 pi k (i - (n - 1) / 2) / field), for voxel i of n, `field` of which are one field of
+// view.
 // In double: the tables are small.
 __device__ inline double2 axis_wave(float k, int i, std::size_t n, std::size_t field) {
     const double from_middle = i - (static_cast<double>(n) - 1) / 2;

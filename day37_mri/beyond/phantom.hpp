@@ -28,10 +28,10 @@ std::vector<float> phantom_image(std::size_t n);
 std::complex<double> phantom_sample(double kx, double ky);
 
 // A scan of the phantom along a spiral of `turns` turns, from the middle of k-space to radius n /
-// 2, in equal times per turn. The spiral is denser in the middle, so each sample has a weight w,
-// the area of k-space that it stands for over the number of voxels: phi is sqrt(w), and d the
-// sample of an image of n x n voxels of unit area times sqrt(w). So F^H d is an image, if a blurred
-// one, and least squares count all areas alike.
+// 2, in equal times per turn. The spiral is denser in the middle. So each sample has a weight w,
+// the area of k-space that it stands for over the number of voxels. phi is sqrt(w), and d is
+// sqrt(w) times the sample of an image of n x n voxels of unit area. Then F^H d is an image, if a
+// blurred one, and least squares count all areas alike.
 HostSamples spiral_scan(std::size_t n, std::size_t samples, double turns);
 
 }  // namespace day37

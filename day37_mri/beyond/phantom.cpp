@@ -67,35 +67,27 @@ std::complex<double> phantom_sample(double kx, double ky) {
     return sum;
 }
 
+// Between two turns lie n / 2 / turns, between two samples of a turn 2 pi radius turns / samples.
 HostSamples spiral_scan(std::size_t n, std::size_t samples, double turns) {
     HostSamples k;
-    const double voxels = static_cast<double>(n * n);
+    const auto side = static_cast<double>(n);
     for (std::size_t m = 0; m < samples; ++m) {
         const double along = (static_cast<double>(m) + 0.5) / static_cast<double>(samples);
-        const double radius = 0.5 * static_cast<double>(n) * along;
+        const double radius = 0.5 * side * along;
         const double angle = 2 * kPi * turns * along;
+        const double area = kPi * radius * side / static_cast<double>(samples);
+        const double root = std::sqrt(area) / side;
         k.kx.push_back(static_cast<float>(radius * std::cos(angle)));
         k.ky.push_back(static_cast<float>(radius * std::sin(angle)));
         k.kz.push_back(0);
-        k.phi_re.push_back(1);
+        k.phi_re.push_back(static_cast<float>(root));
         k.phi_im.push_back(0);
         const std::complex<double> d =
-            voxels * phantom_sample(static_cast<double>(k.kx[m]), static_cast<double>(k.ky[m]));
+            root * side * side * phantom_sample(static_cast<double>(k.kx[m]), static_cast<double>(k.ky[m]));
         k.d_re.push_back(static_cast<float>(d.real()));
         k.d_im.push_back(static_cast<float>(d.imag()));
     }
     return k;
-}
-
-// Between two turns lie n / 2 / turns, between two samples of a turn 2 pi radius turns / samples.
-std::vector<float> spiral_weights(const HostSamples& k, std::size_t n) {
-    std::vector<float> weights;
-    for (std::size_t m = 0; m < k.size(); ++m) {
-        const double radius = std::hypot(static_cast<double>(k.kx[m]), static_cast<double>(k.ky[m]));
-        const double area = radius * kPi * static_cast<double>(n) / static_cast<double>(k.size());
-        weights.push_back(static_cast<float>(area / static_cast<double>(n * n)));
-    }
-    return weights;
 }
 
 }  // namespace day37

@@ -27,12 +27,11 @@ std::vector<float> phantom_image(std::size_t n);
 // The sample at (kx, ky): the Fourier transform of the ellipses, without any grid.
 std::complex<double> phantom_sample(double kx, double ky);
 
-// A scan of the phantom along a spiral of `turns` turns, from the middle of k-space to radius n / 2,
-// in equal times per turn. phi is 1. The samples are those of an image of n x n voxels of unit area.
+// A scan of the phantom along a spiral of `turns` turns, from the middle of k-space to radius n /
+// 2, in equal times per turn. The spiral is denser in the middle. So each sample has a weight w,
+// the area of k-space that it stands for over the number of voxels. phi is sqrt(w), and d is
+// sqrt(w) times the sample of an image of n x n voxels of unit area. Then F^H d is an image, if a
+// blurred one, and least squares count all areas alike.
 HostSamples spiral_scan(std::size_t n, std::size_t samples, double turns);
-
-// What a plain sum must multiply the samples with to be an image: the area of k-space that each
-// stands for, because the spiral is denser in the middle, over the number of voxels.
-std::vector<float> spiral_weights(const HostSamples& k, std::size_t n);
 
 }  // namespace day37

@@ -114,8 +114,8 @@ __global__ void compute_steps(Samples s, std::size_t nx, float2* steps) {
 // Still limits it: not measured yet. Four multiply-adds for the rotation, and two additions.
 //
 // Each rotation adds an error of at most 2 eps: sqrt(5) / 2 eps for the product (R. Brent, C.
-// Percival, P. Zimmermann, 2007), and sqrt(2) / 2 for the rounded step. So the last wave of a run is
-// off by at most 30 eps more than the first.
+// Percival, P. Zimmermann, 2007), and sqrt(2) / 2 for the rounded step. So the last wave of a run
+// is off by at most 30 eps more than the first.
 __global__ void gather_rotation(Samples s, Mu mu, const float2* steps, Positions r, Grid grid, Sums out) {
     __shared__ float4 tile[kTile];         // kx, ky, kz, mu_re
     __shared__ float4 tile_rotate[kTile];  // mu_im, the step
@@ -198,8 +198,8 @@ __global__ void compute_half_runs(Samples s, std::size_t nx, HalfRun* half_runs)
 }
 
 // Idea: mirrored runs. The wave at the middle of a run, times mu, replaces mu; the phase from the
-// middle to a voxel depends only on the sample, so it comes from a table. The voxels to the left are
-// mirror images of those to the right.
+// middle to a voxel depends only on the sample, so it comes from a table. The voxels to the left
+// are mirror images of those to the right.
 // Cost removed: the rotations, and half of the additions: two multiply-adds per voxel and sample.
 // Still limits it: not measured yet.
 __global__ void gather_mirrored_runs(Samples s, Mu mu, const HalfRun* half_runs, Positions r, Grid grid,

@@ -18,7 +18,8 @@ struct AxisTables {
     int nx, ny, nz;  // columns
 };
 
-// exp(i 2 pi k (i - (n - 1) / 2) / field), for voxel i of n, `field` of which are one field of view.
+// exp(i 2 pi k (i - (n - 1) / 2) / field), for voxel i of n, `field` of which are one field of
+// view.
 // In double: the tables are small.
 __device__ inline double2 axis_wave(float k, int i, std::size_t n, std::size_t field) {
     const double from_middle = i - (static_cast<double>(n) - 1) / 2;
@@ -78,8 +79,8 @@ constexpr int kSide = 16;       // a block has 16 x 16 threads, each with 4 x 4 
 // Still limits it: not measured yet.
 __global__ void __launch_bounds__(kSide* kSide)
     multiply_tables(AxisTables tables, int samples, Grid grid, Sums out) {
-    __shared__ alignas(16) float2 along_x[kDepth][kTilePairs];
-    __shared__ alignas(16) float2 of_row[kDepth][kTileRows];  // g
+    alignas(16) __shared__ float2 along_x[kDepth][kTilePairs];
+    alignas(16) __shared__ float2 of_row[kDepth][kTileRows];  // g
     const int thread = static_cast<int>(threadIdx.x);
     const int tx = thread % kSide;
     const int ty = thread / kSide;
@@ -156,7 +157,8 @@ __global__ void __launch_bounds__(kSide* kSide)
 
 inline void launch_tables(Samples s, Mu mu, Grid grid, Grid field, Sums out, AxisTables tables,
                           cudaStream_t stream) {
-    compute_axis_tables < <<s.count<65536 ? s.count : 65536, 128, 0, stream>>>(s, mu, grid, field, tables);
+    const int table_blocks = s.count < 65536 ? s.count : 65536;
+    compute_axis_tables<<<table_blocks, 128, 0, stream>>>(s, mu, grid, field, tables);
     const dim3 blocks(static_cast<unsigned>((grid.rows() + kTileRows - 1) / kTileRows),
                       static_cast<unsigned>((tables.nx + kTilePairs - 1) / kTilePairs));
     multiply_tables<<<blocks, kSide * kSide, 0, stream>>>(tables, s.count, grid, out);

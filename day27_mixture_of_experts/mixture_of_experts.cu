@@ -119,6 +119,19 @@ void route(const Layer& layer, Workspace& workspace, cudaStream_t stream) {
     run<launch_sort>(layer, workspace, stream);
 }
 
+void combine_results(const Layer& layer, float* gate, int* place, float* result, cudaStream_t stream) {
+    Task task{};
+    task.out = layer.out.data();
+    task.tokens = static_cast<int>(layer.shape.tokens);
+    task.width = static_cast<int>(layer.shape.width);
+    task.chosen = static_cast<int>(layer.shape.chosen);
+    task.gate = gate;
+    task.place = place;
+    task.result = result;
+    launch_combine(task, stream);
+    CUDA_CHECK_LAUNCH();
+}
+
 std::span<const Version> versions() {
     static const std::array<Version, 6> list{{
         {"every_token", "a launch for each expert, in which a thread looks whether its token chose it",

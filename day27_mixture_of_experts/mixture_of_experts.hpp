@@ -71,6 +71,10 @@ std::span<const Version> versions();
 // of `workspace`.
 void route(const Layer& layer, Workspace& workspace, cudaStream_t stream);
 
+// The lesson's last step alone, for the peer: the weighted sum of each token's results. `gate` and
+// `place` have a number for each pair; pair p's result is row place[p] of `result`.
+void combine_results(const Layer& layer, float* gate, int* place, float* result, cudaStream_t stream);
+
 // --- Reference -----------------------------------------------------------------------------------
 
 // choice, starts, place and pair_at are exact. The gates are in double.

@@ -8,7 +8,6 @@
 
 #include "common/check/check.hpp"
 #include "common/check/check_cublas.hpp"
-#include "mixture_of_experts.cuh"
 
 namespace day27 {
 
@@ -72,16 +71,7 @@ std::function<void(cudaStream_t)> make_cublas(const Layer& layer, std::span<cons
                                         sorted->rows.data() + first * shape.hidden, hidden, &beta,
                                         sorted->result.data() + first * shape.width, width));
         }
-        Task task{};
-        task.out = layer.out.data();
-        task.tokens = static_cast<int>(shape.tokens);
-        task.width = static_cast<int>(shape.width);
-        task.chosen = static_cast<int>(shape.chosen);
-        task.gate = sorted->gate.data();
-        task.place = sorted->place.data();
-        task.result = sorted->result.data();
-        launch_combine(task, stream);
-        CUDA_CHECK_LAUNCH();
+        combine_results(layer, sorted->gate.data(), sorted->place.data(), sorted->result.data(), stream);
     };
 }
 

@@ -24,6 +24,7 @@
 #include <cstddef>
 
 #include "common/device/grid.hpp"
+#include "pending.hpp"
 #include "shapes.hpp"
 
 namespace day39 {
@@ -98,13 +99,8 @@ __global__ void children(Drawing d) {
     d.counts[c] = cudaGetLastError() == cudaSuccess ? segments + 1 : 0;  // 0: no room for the launch
 }
 
-// Child grids that may wait to begin: 2,048, unless the host asks for more before the launch.
-inline void allow_pending(std::size_t launches) {
-    std::size_t allowed = 0;
-    CUDA_CHECK(cudaDeviceGetLimit(&allowed, cudaLimitDevRuntimePendingLaunchCount));
-    if (allowed < launches) CUDA_CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, launches));
-}
-
+// 2,048 child grids may wait to begin, unless the host asks for more before the launch
+// (pending.hpp).
 inline void launch_children(const Drawing& d, cudaStream_t stream) {
     allow_pending(d.n);
     children<<<course::blocks_for(d.n, kCurveBlock), kCurveBlock, 0, stream>>>(d);

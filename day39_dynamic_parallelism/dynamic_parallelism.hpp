@@ -79,4 +79,14 @@ PlainTree tree_on_cpu(std::span<const float2> points, Limits limits);
 // The first difference between two trees, or "".
 std::string difference(const PlainTree& tree, const PlainTree& expected);
 
+// ---- Launches -----------------------------------------------------------------------------------
+
+// Adds 1 to the counter `n` times, by as many grids, one after another. Enqueues its work on
+// `stream`. Throws std::invalid_argument for more than kMostLaunches and for a counter that is not
+// one element; CudaError when a launch fails.
+inline constexpr std::size_t kMostLaunches = 10'000;
+using LaunchLauncher = void (*)(std::size_t n, DeviceSpan<unsigned> counter, cudaStream_t stream);
+using LaunchVersion = course::Version<LaunchLauncher, std::size_t>;
+std::span<const LaunchVersion> launch_versions();
+
 }  // namespace day39

@@ -118,6 +118,35 @@ course::Case tree_case(const course::Dims& size, Pattern pattern) {
     return usual.result;
 }
 
+// --- Launches ------------------------------------------------------------------------------------
+
+struct LaunchData {
+    course::GuardedBuffer<unsigned> counter{1};
+};
+
+// At most 1,000, and fewer on a CPU that is to be done soon. The counter counts all repeats, so a
+// launch clears it first.
+course::Case launch_case(const course::Dims& size) {
+    const std::size_t n = std::clamp<std::size_t>(course::only_extent(size, "points") / 64, 1, 1000);
+    course::UsualCase<LaunchData> usual("launches " + std::to_string(n), "uint32",
+                                        std::make_shared<LaunchData>());
+    usual.output(&LaunchData::counter, [n](const LaunchData&, const std::vector<unsigned>& got) {
+        return result_of(1, got[0] == n ? "" : std::to_string(got[0]) + " of " + std::to_string(n));
+    });
+    usual.versions(day39::launch_versions(), n,
+                   [n](const day39::LaunchVersion& version, LaunchData& d, cudaStream_t stream) {
+                       CUDA_CHECK(cudaMemsetAsync(d.counter.data(), 0, sizeof(unsigned), stream));
+                       version.launcher(n, d.counter.span(), stream);
+                   });
+    usual.result.derive_figures = [n](std::span<course::Record> records) {
+        for (course::Record& record : records)
+            if (record.measurement)
+                record.figures.push_back(
+                    {"us a launch", record.measurement->ms.median * 1e3 / static_cast<double>(n)});
+    };
+    return usual.result;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -129,6 +158,6 @@ int main(int argc, char** argv) {
         .title = "n / 64 curves of 2 to 256 points each, and quadtrees of n points",
         .default_size = {1 << 14},
         .bench_sizes = {{1 << 20}, {10'000'000}},
-        .make_cases = {tree(Pattern::uniform), tree(Pattern::clustered), curve_case}};
+        .make_cases = {tree(Pattern::uniform), tree(Pattern::clustered), curve_case, launch_case}};
     return course::run_program(program, argc, argv);
 }

@@ -237,6 +237,27 @@ TEST_P(TreeTest, RefusesWhatDoesNotFit) {
     EXPECT_EQ(launch(100, usual, {4, 21}), "quadtree: max_depth is 21; expected at most 20");
 }
 
+// ---- Launches -----------------------------------------------------------------------------------
+
+class LaunchTest : public course::DeviceTestWithParam<const day39::LaunchVersion*> {};
+INSTANTIATE_TEST_SUITE_P(DayThirtyNine, LaunchTest, course::each_of(day39::launch_versions()),
+                         course::VersionName());
+
+TEST_P(LaunchTest, EveryLaunchCounts) {
+    ASSERT_EQ(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 2048), cudaSuccess);
+    GuardedBuffer<unsigned> counter(1);
+    for (const unsigned n : {0u, 1u, 2u, 100u, 100u, 2500u}) {
+        counter.copy_from(std::vector<unsigned>{0});
+        GetParam()->launcher(n, counter.span(), nullptr);
+        EXPECT_EQ(counter.to_host()[0], n);
+    }
+    EXPECT_EQ(counter.damage(), "");
+    EXPECT_EQ(refusal([&] { GetParam()->launcher(10001, counter.span(), nullptr); }),
+              "launches: n is 10001; expected at most 10000");
+    EXPECT_EQ(refusal([&] { GetParam()->launcher(1, counter.span().subspan(0, 0), nullptr); }),
+              "launches: counter has 0 elements; expected 1");
+}
+
 // ---- The reference ------------------------------------------------------------------------------
 
 TEST(Reference, FindsEachMistake) {

@@ -119,8 +119,8 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph
                                           unsigned long long flags CUDA_ON_CPU_OTHERWISE(0));
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long* flags);
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream);
-// In a kernel, which must belong to a graph: `stream` is one of cudaStreamGraph..., and the graph was
-// made with cudaGraphInstantiateFlagDeviceLaunch and uploaded.
+// In a kernel, which must belong to a graph: `stream` is one of cudaStreamGraph..., and the graph
+// was made with cudaGraphInstantiateFlagDeviceLaunch and uploaded.
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 // In a kernel: the graph that it belongs to; null: none.
 cudaGraphExec_t cudaGetCurrentGraphExec(void);

@@ -1,0 +1,79 @@
+// Day 39, beyond: what does a launch cost? Each version launches `n` tiny grids, one after another,
+// and each grid adds 1 to a counter.
+//
+//   version        who launches                                       order
+//   host_stream    the host                                           a stream
+//   host_graph     the host, all at once: a CUDA graph (day 9)        edges of the graph
+//   programmatic   the host; a grid begins while the last one ends    a stream
+//   child          one thread of a kernel                             the default stream of its block
+//   tail           each grid launches the next one                    a tail launch
+//   device_graph   each graph launches itself again                   a tail launch of the graph
+//   while_node     a node of a graph repeats its body                 the node
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "../pending.hpp"
+
+namespace day39 {
+
+__global__ void add_one(unsigned* counter) {
+    ++*counter;
+}
+
+inline void launch_host_stream(unsigned n, unsigned* counter, cudaStream_t stream) {
+    for (unsigned i = 0; i < n; ++i)
+        add_one<<<1, 1, 0, stream>>>(counter);
+}
+
+// Programmatic dependent launch: the next grid may begin as soon as all blocks of this one have
+// called cudaTriggerProgrammaticLaunchCompletion(). It waits until this one is complete before it
+// uses what that has written.
+__global__ void add_one_overlapped(unsigned* counter) {
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+    ++*counter;
+}
+
+inline void launch_programmatic(unsigned n, unsigned* counter, cudaStream_t stream) {
+    cudaLaunchAttribute overlap{};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = config.blockDim = dim3(1);
+    config.stream = stream;
+    config.attrs = &overlap;
+    config.numAttrs = 1;
+    for (unsigned i = 0; i < n; ++i)
+        CUDA_CHECK(cudaLaunchKernelEx(&config, add_one_overlapped, counter));
+}
+
+__global__ void launch_children(unsigned n, unsigned* counter) {
+    for (unsigned i = 0; i < n; ++i)
+        add_one<<<1, 1>>>(counter);
+}
+
+inline void launch_child(unsigned n, unsigned* counter, cudaStream_t stream) {
+    allow_pending(n);
+    launch_children<<<1, 1, 0, stream>>>(n, counter);
+}
+
+__global__ void add_one_and_follow(unsigned n, unsigned* counter) {
+    if (++*counter < n) add_one_and_follow<<<1, 1, 0, cudaStreamTailLaunch>>>(n, counter);
+}
+
+inline void launch_tail(unsigned n, unsigned* counter, cudaStream_t stream) {
+    if (n > 0) add_one_and_follow<<<1, 1, 0, stream>>>(n, counter);
+}
+
+// Of a graph that was made with cudaGraphInstantiateFlagDeviceLaunch.
+__global__ void add_one_and_relaunch(unsigned n, unsigned* counter) {
+    if (++*counter < n) cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch);
+}
+
+// Of the body of a while node.
+__global__ void add_one_and_repeat(unsigned n, unsigned* counter, cudaGraphConditionalHandle go_on) {
+    cudaGraphSetConditional(go_on, ++*counter < n ? 1 : 0);
+}
+
+}  // namespace day39

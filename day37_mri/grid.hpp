@@ -1,6 +1,8 @@
 // A regular grid of voxels.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cstddef>
 
 namespace day37 {
@@ -12,8 +14,8 @@ struct Grid {
     std::size_t ny = 0;
     std::size_t nz = 0;
 
-    constexpr std::size_t count() const { return nx * ny * nz; }
-    constexpr std::size_t rows() const { return ny * nz; }
+    __host__ __device__ std::size_t count() const { return nx * ny * nz; }
+    __host__ __device__ std::size_t rows() const { return ny * nz; }
 };
 
 }  // namespace day37

@@ -94,7 +94,7 @@ struct Arguments {
     cudaStream_t stream;
 };
 
-void scatter_atomic(const Arguments& a) {
+void scatter(const Arguments& a) {
     launch_scatter_atomic(a.samples, a.positions, a.sums, a.stream);
 }
 
@@ -190,7 +190,7 @@ void sum_on_grid(const Weighted& samples, const Grid& grid, const Grid& field, f
 
 std::span<const Version> versions() {
     static const std::array<Version, 12> list = {{
-        {"scatter_atomic", "a thread per sample adds to every voxel", run<scatter_atomic>, work},
+        {"scatter_atomic", "a thread per sample adds to every voxel", run<scatter>, work},
         {"gather", "a thread per voxel", run<direct<launch_gather>>, work},
         {"registers", "sum and position in registers", run<direct<launch_registers>>, work},
         {"constant_chunks", "samples in constant memory", run<direct<launch_constant_chunks>>, work},

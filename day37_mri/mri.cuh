@@ -113,7 +113,8 @@ inline void launch_gather(Samples s, Mu mu, Positions r, Sums out, cudaStream_t 
 
 // Idea: what does not change in the loop, and the sum, are in registers. The compiler may not do it
 // by itself: as far as it knows, `out` and `x` overlap.
-// Cost removed: five loads and two stores per sample, of twelve accesses.
+// Cost removed: nine of fourteen accesses per sample: position and sums, and mu, which a store made
+// it load again.
 // Still limits it: not measured yet. Five loads per sample, the same address for all lanes.
 __global__ void gather_registers(Samples s, Mu mu, Positions r, Sums out) {
     const std::size_t n = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;

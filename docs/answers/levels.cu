@@ -17,16 +17,14 @@ struct Counts {
     int threads, busy, labelling;
 };
 
-// Has the vertex been labelled before this level?
-__device__ bool is_old(const int* levels, int vertex, int level) {
-    return levels[vertex] != kUnvisited && levels[vertex] < level;
-}
+// Kernels read the levels as they were before the launch, `old`, and store to `levels`.
 
 // Push: a thread per vertex of the last level goes through its edges. With a frontier, only those
 // vertices have threads.
-__global__ void push(const Graph* graph, int* levels, int level, bool has_frontier, Counts* counts) {
+__global__ void push(const Graph* graph, const int* old, int* levels, int level, bool has_frontier,
+                     Counts* counts) {
     const int vertex = threadIdx.x;
-    const bool is_busy = levels[vertex] == level - 1;
+    const bool is_busy = old[vertex] == level - 1;
     if (!has_frontier || is_busy) atomicAdd(&counts->threads, 1);
     if (!is_busy) return;
     atomicAdd(&counts->busy, 1);
@@ -35,13 +33,13 @@ __global__ void push(const Graph* graph, int* levels, int level, bool has_fronti
 }
 
 // Pull: a thread per vertex without a label looks for a neighbour of the last level.
-__global__ void pull(const Graph* graph, int* levels, int level, Counts* counts) {
+__global__ void pull(const Graph* graph, const int* old, int* levels, int level, Counts* counts) {
     const int vertex = threadIdx.x;
     atomicAdd(&counts->threads, 1);
-    if (levels[vertex] != kUnvisited) return;
+    if (old[vertex] != kUnvisited) return;
     atomicAdd(&counts->busy, 1);
     for (int e = 0; e < kEdges; ++e)
-        if (graph->to[e] == vertex && levels[graph->from[e]] == level - 1) {
+        if (graph->to[e] == vertex && old[graph->from[e]] == level - 1) {
             levels[vertex] = level;
             atomicAdd(&counts->labelling, 1);
             return;
@@ -49,10 +47,10 @@ __global__ void pull(const Graph* graph, int* levels, int level, Counts* counts)
 }
 
 // A thread per edge. Several edges may lead to the same new vertex.
-__global__ void push_edges(const Graph* graph, int* levels, int level, Counts* counts) {
+__global__ void push_edges(const Graph* graph, const int* old, int* levels, int level, Counts* counts) {
     const int from = graph->from[threadIdx.x], to = graph->to[threadIdx.x];
     atomicAdd(&counts->threads, 1);
-    if (levels[from] != level - 1 || is_old(levels, to, level)) return;
+    if (old[from] != level - 1 || old[to] != kUnvisited) return;
     atomicAdd(&counts->labelling, 1);
     atomicExch(&levels[to], level);
 }
@@ -62,8 +60,9 @@ int main() {
     int* levels = nullptr;
     Counts* counts = nullptr;
     cudaMallocManaged(&graph, sizeof(Graph));
-    cudaMallocManaged(&levels, kVertices * sizeof(int));
+    cudaMallocManaged(&levels, 2 * kVertices * sizeof(int));
     cudaMallocManaged(&counts, sizeof(Counts));
+    int* const old = levels + kVertices;
     *graph = {{0, 0, 1, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 7}, {2, 5, 0, 4, 7, 3, 0, 6, 3, 1, 7, 4, 2, 4, 6}};
     const char* const names[] = {"push", "pull", "a thread per edge", "push with a frontier"};
     int last_level = 0;
@@ -73,12 +72,14 @@ int main() {
         std::printf("%s\n", names[way]);
         for (int level = 1, before = 0, after = 1; after != before; ++level) {
             *counts = {};
+            for (int v = 0; v < kVertices; ++v)
+                old[v] = levels[v];
             if (way == 1)
-                pull<<<1, kVertices>>>(graph, levels, level, counts);
+                pull<<<1, kVertices>>>(graph, old, levels, level, counts);
             else if (way == 2)
-                push_edges<<<1, kEdges>>>(graph, levels, level, counts);
+                push_edges<<<1, kEdges>>>(graph, old, levels, level, counts);
             else
-                push<<<1, kVertices>>>(graph, levels, level, way == 3, counts);
+                push<<<1, kVertices>>>(graph, old, levels, level, way == 3, counts);
             if (cudaDeviceSynchronize() != cudaSuccess) return 1;
             before = after;
             after = 0;

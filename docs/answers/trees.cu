@@ -10,11 +10,13 @@
 constexpr int kFew = 8;
 
 __device__ void print(const char* step, int stride, const int* values) {
-    if (threadIdx.x != 0) return;
-    printf("  %s %d:", step, stride);
-    for (int i = 0; i < kFew; ++i)
-        printf(" %d", values[i]);
-    printf("\n");
+    if (threadIdx.x == 0) {
+        printf("  %s %d:", step, stride);
+        for (int i = 0; i < kFew; ++i)
+            printf(" %d", values[i]);
+        printf("\n");
+    }
+    __syncthreads();  // the next step stores
 }
 
 // Reductions in place: the stride grows, thread t has element 2t; or it shrinks, thread t has

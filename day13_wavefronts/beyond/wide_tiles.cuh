@@ -121,8 +121,8 @@ constexpr int kChunk = 16;      // vertices that are in shared memory at a time
 // Still limits it: not measured yet. By arithmetic the issue slots: two instructions for each cell.
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads* kThreads, 2) wide_tiles(float* distance, int n, int k0) {
-    __shared__ alignas(16) float column[kChunk][kWideSide + 4];  // transposed; + 4 halves the bank conflicts
-    __shared__ alignas(16) float row[kChunk][kWideSide];
+    alignas(16) __shared__ float column[kChunk][kWideSide + 4];  // transposed; + 4 halves the bank conflicts
+    alignas(16) __shared__ float row[kChunk][kWideSide];
     const int y = static_cast<int>(threadIdx.y);
     const int x = static_cast<int>(threadIdx.x);
     const int i0 = static_cast<int>(blockIdx.y) * kWideSide;

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <string>
 
+#include "beyond/cell_list.cuh"
+#include "beyond/mixed_pipes.cuh"
+#include "beyond/shared_atoms.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/stream_buffer.hpp"
@@ -85,6 +88,21 @@ void binned(DeviceSpan<const Atom> atoms, const Grid& grid, float cutoff, Device
     CUDA_CHECK_LAUNCH();
 }
 
+void cell_list(DeviceSpan<const Atom> atoms, const Grid& grid, float cutoff, DeviceSpan<float> potential,
+               cudaStream_t stream) {
+    if (!begin(atoms, grid, cutoff, potential, why_not_with_cutoff, stream)) return;
+    const Bins bins = bins_for(grid, cutoff, atoms.size());
+    const std::size_t cells = total(bins) + 1;
+    const StreamBuffer<unsigned> counts(cells, stream);
+    const StreamBuffer<unsigned> starts(cells, stream);
+    const StreamBuffer<unsigned> sums(cells / kSection + 1, stream);
+    const StreamBuffer<Atom> sorted(atoms.size(), stream);
+    counts.clear();
+    launch_cell_list(atoms.data(), atoms.size(), grid, cutoff, bins,
+                     {counts.data(), starts.data(), sums.data(), sorted.data()}, potential.data(), stream);
+    CUDA_CHECK_LAUNCH();
+}
+
 // Five operations for a pair, beside the root: a difference and two multiply-adds. What dy and dz
 // cost is shared by the points of a row.
 course::Work work_of_all_pairs(const Problem& problem) {
@@ -112,7 +130,7 @@ std::string to_text(const Grid& grid) {
 }
 
 std::span<const Version> versions() {
-    static const std::array<Version, 6> list{{
+    static const std::array<Version, 12> list{{
         {"scatter", "each atom adds to the points", all_pairs<launch_scatter>, work_of_all_pairs,
          why_not_without_cutoff},
         {"gather", "each point reads the atoms", all_pairs<launch_gather>, work_of_all_pairs,
@@ -124,6 +142,18 @@ std::span<const Version> versions() {
         {"all_slices", "one launch for all slices", all_pairs<launch_all_slices>, work_of_all_pairs,
          why_not_without_cutoff},
         {"binned", "each point reads the bins within the cutoff", binned, work_with_cutoff,
+         why_not_with_cutoff},
+        {"shared_atoms", "atoms in shared memory", all_pairs<launch_shared_atoms>, work_of_all_pairs,
+         why_not_without_cutoff},
+        {"one_pipe", "eight points along z, all roots by special functions",
+         all_pairs<launch_mixed_pipes<1000>>, work_of_all_pairs, why_not_without_cutoff},
+        {"mixed_pipes_8", "one root in eight by multiply-adds", all_pairs<launch_mixed_pipes<8>>,
+         work_of_all_pairs, why_not_without_cutoff},
+        {"mixed_pipes_5", "one root in five by multiply-adds", all_pairs<launch_mixed_pipes<5>>,
+         work_of_all_pairs, why_not_without_cutoff},
+        {"mixed_pipes_4", "one root in four by multiply-adds", all_pairs<launch_mixed_pipes<4>>,
+         work_of_all_pairs, why_not_without_cutoff},
+        {"cell_list", "atoms sorted by cell, those in reach collected by a warp", cell_list, work_with_cutoff,
          why_not_with_cutoff},
     }};
     return list;

@@ -26,10 +26,10 @@ std::string to_text(const Grid& grid);  // "nx x ny x nz"
 //
 // in elementary charges per angstrom; 332.06 times as much is kcal / mol per elementary charge.
 // With a cutoff, atoms further away contribute nothing, and the factor makes the potential smooth
-// there. Atoms may lie anywhere, in the box or out of it; their numbers are finite. `potential` is
-// overwritten. Throws std::invalid_argument for a bad argument and where cannot_run() has a reason,
-// CudaError when a launch fails. Versions with atoms in constant memory are for one stream at a
-// time.
+// there. Atoms may lie anywhere, in the box or out of it; coordinates of more than 1e18 angstrom
+// (whose squares are no floats) have no meaning. `potential` is overwritten. Throws
+// std::invalid_argument for a bad argument and where cannot_run() has a reason, CudaError when a
+// launch fails. Versions with atoms in constant memory are for one stream at a time.
 using Launcher = void (*)(course::DeviceSpan<const Atom> atoms, const Grid& grid, float cutoff,
                           course::DeviceSpan<float> potential, cudaStream_t stream);
 

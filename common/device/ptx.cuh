@@ -35,6 +35,7 @@ using cuda_on_cpu::ptx::mma_m16n8k32_e4m3;
 using cuda_on_cpu::ptx::mma_m16n8k32_e5m2;
 using cuda_on_cpu::ptx::mma_m16n8k32_s8;
 using cuda_on_cpu::ptx::mma_m16n8k8_tf32;
+using cuda_on_cpu::ptx::rsqrt_approx;
 using cuda_on_cpu::ptx::st_relaxed_sys_b128;
 using cuda_on_cpu::ptx::to_tf32;
 using cuda_on_cpu::ptx::isa::globaltimer;
@@ -384,6 +385,15 @@ __device__ void match_bytes(const unsigned (&bytes)[kCount], unsigned (&equal)[k
 __device__ inline float exp2_approx(float x) {
     float result;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+
+// PTX ISA, rsqrt.approx.ftz: 1 / sqrt(x), at most 2^-22.9 of itself from the exact value. A
+// denormal x counts as 0, which rsqrtf() needs further instructions to avoid. Available on every
+// GPU.
+__device__ inline float rsqrt_approx(float x) {
+    float result;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
 }
 

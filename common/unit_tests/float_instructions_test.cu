@@ -86,6 +86,37 @@ TEST_F(FloatInstructionTest, Exp2IsWithinTwoUlp) {
     }
 }
 
+__global__ void reciprocal_roots(float* out, const float* in, std::size_t count) {
+    const std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
+    if (i < count) out[i] = ptx::rsqrt_approx(in[i]);
+}
+
+// The PTX ISA's bound is 2^-22.9 of the exact value.
+TEST_F(FloatInstructionTest, ReciprocalSquareRootIsAsExactAsPromised) {
+    Random random(14);
+    std::vector<float> values = {FLT_MIN, FLT_MAX, 1.0f, 4.0f};
+    while (values.size() < 50000)
+        values.push_back(std::ldexp(random.uniform(1.0f, 4.0f), static_cast<int>(random.integer(-126, 125))));
+    values.insert(values.end(), {0.0f, -0.0f, FLT_MIN / 2, std::numeric_limits<float>::infinity(), -1.0f});
+    const DeviceBuffer<float> in{std::span<const float>(values)};
+    DeviceBuffer<float> out(values.size());
+    reciprocal_roots<<<static_cast<unsigned>((values.size() + 255) / 256), 256>>>(out.data(), in.data(),
+                                                                                  values.size());
+    CUDA_CHECK_LAUNCH();
+    const std::vector<float> got = out.to_host();
+    const std::size_t usual = values.size() - 5;
+    for (std::size_t i = 0; i < usual; ++i) {
+        const double truth = 1 / std::sqrt(static_cast<double>(values[i]));
+        ASSERT_NEAR(got[i], truth, truth * std::exp2(-22.9)) << "1 / sqrt(" << values[i] << "), number " << i;
+    }
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    EXPECT_EQ(got[usual], kInf);
+    EXPECT_EQ(got[usual + 1], -kInf);
+    EXPECT_EQ(got[usual + 2], kInf) << "a denormal number counts as 0";
+    EXPECT_EQ(got[usual + 3], 0.0f);
+    EXPECT_TRUE(std::isnan(got[usual + 4]));
+}
+
 __global__ void extrema(float* smaller, float* larger, const float* a, const float* b) {
     smaller[threadIdx.x] = ptx::min_nan(a[threadIdx.x], b[threadIdx.x]);
     larger[threadIdx.x] = ptx::max_nan(a[threadIdx.x], b[threadIdx.x]);

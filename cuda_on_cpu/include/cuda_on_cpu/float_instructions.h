@@ -14,6 +14,12 @@ inline float exp2_approx(float x) {
     return result < FLT_MIN ? 0.0f : result;
 }
 
+// PTX ISA, .approx: 1 / sqrt(x), rounded correctly. As on a GPU, a subnormal x counts as 0.
+inline float rsqrt_approx(float x) {
+    const float operand = std::fabs(x) < FLT_MIN ? std::copysign(0.0f, x) : x;
+    return static_cast<float>(1 / std::sqrt(static_cast<double>(operand)));
+}
+
 // As std::fmin and std::fmax, but the result is NaN if either operand is NaN.
 inline float min_nan(float a, float b) {
     return std::isnan(a) ? a : std::isnan(b) ? b : std::fmin(a, b);

@@ -1,5 +1,5 @@
-// Day 29, beyond: speculative decoding. A small draft model proposes several tokens, the large
-// target model computes the distributions of all of them in one step, and tokens are accepted or
+// Day 29, beyond: speculative decoding. A small draft model proposes several tokens, and the large
+// target model computes the distributions of all of them in one step. Tokens are then accepted or
 // rejected so that the results are distributed exactly as if the target alone had drawn them.
 //
 // Method: Y. Leviathan, M. Kalman, Y. Matias, "Fast Inference from Transformers via Speculative

@@ -2,10 +2,10 @@
 // an entry for take part.
 //
 //   version        what is new                                       what limits it
-//   dense_x        x is made dense, then multiplied as before        not measured yet
-//   columns        a thread per entry of x; the others are not read  not measured yet
-//   column_lanes   2 to 32 lanes per entry of x                      not measured yet
-//   sparse_y       y is sparse, too: count, scan, fill               not measured yet
+//   dense_x        x is made dense, then multiplied as before        every entry of A is read
+//   columns        a thread per entry of x; the others are not read  L2: few loads in flight
+//   column_lanes   2 to 32 lanes per entry of x                      L2: an atomic per entry
+//   sparse_y       y is sparse, too: count, scan, fill               L2; four kernels
 //
 // The matrix is in CSC (csc.cuh), because a column must be found without a search.
 #pragma once
@@ -31,7 +31,7 @@ struct SparseXView {
 
 // Idea: write the entries of x into a vector of zeros. Then any version of the day can multiply.
 // Cost removed: none yet. The whole matrix is read, whatever x holds.
-// Still limits it: not measured yet.
+// Still limits it: every entry of A is read all the same, by the product.
 __global__ void scatter_x_kernel(SparseXView x, float* dense) {
     const Offset i = global_thread();
     // An addition, because a column may come twice.
@@ -50,8 +50,8 @@ inline void launch_scatter_x(const SparseXView& x, Index cols, float* dense, cud
 // Idea: csc_atomic with a thread per entry of x instead of one per column.
 // Cost removed: all entries of A in other columns. The work is that of the columns of x, not that
 // of the matrix.
-// Still limits it: not measured yet. Lanes load from 32 columns, far apart, and all wait for the
-// longest.
+// Still limits it: L2 (counters, 10 % of x: 63 % busy). Lanes load from 32 columns, far apart, and
+// all wait for the longest.
 __global__ void columns_kernel(CscView a, SparseXView x, float* y) {
     const Offset k = global_thread();
     if (k >= x.entries) return;
@@ -75,7 +75,7 @@ inline void launch_columns(const CscView& a, const SparseXView& x, Index rows, f
 // each product goes to another row.
 // Cost removed: scattered loads of the matrix. A sparse x has few entries, so that a thread for
 // each leaves most of the GPU idle; kLanes times as many threads have work.
-// Still limits it: not measured yet. An atomic per entry, and setting all of y to 0.
+// Still limits it: L2, by an atomic per entry (counters, 10 % of x: 83 % busy).
 template <int kLanes>
 __global__ void column_lanes_kernel(CscView a, SparseXView x, float* y) {
     const Offset k = global_thread() / kLanes;
@@ -127,7 +127,8 @@ constexpr int kRowsOfWord = 32;
 // where its rows go.
 // Cost removed: setting y to 0. Afterwards only the bitmap is read, a 32nd of y, and only sums of
 // marked rows are set back to 0.
-// Still limits it: not measured yet.
+// Still limits it: L2, by two atomics for many entries (counters, 10 % of x: 84 % busy). And
+// fill_kernel, which reads the bitmap of all rows, doubles the time.
 //
 // The thread whose addition finds a 0 marks the row. The first addition to a row always finds one,
 // so no row is missed, and most others need no second atomic.

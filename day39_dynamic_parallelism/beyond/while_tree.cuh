@@ -3,7 +3,7 @@
 // until a kernel clears a condition.
 //
 //   version     what is new                                  what limits it
-//   tree_while  the device decides whether a level follows   not measured yet
+//   tree_while  the device decides whether a level follows   latency; atomics
 #pragma once
 
 #include "../dynamic_parallelism.cuh"
@@ -18,7 +18,9 @@ struct Level {
 // Idea: the host's loop becomes a node of a graph. A grid of fixed size splits the nodes of the
 // level, each block several of them; then one thread looks whether there are new ones.
 // Cost removed: the copy of a count to the host, and the wait for it, for each level.
-// Still limits it: not measured yet. Two launches for each level, and one block for the root.
+// Still limits it: latency of the splits, by analogy with tree_levels, and the atomics of finish
+// (counters: 65 % busy). The profiler does not see inside a while node. Two launches for each
+// level, and one block for the root.
 __global__ void tree_while(Tree t, const Level* level) {
     const Level now = *level;
     // No barrier between two calls: split() itself has two before it stores what slower threads may

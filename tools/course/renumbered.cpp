@@ -47,7 +47,8 @@ void rename_days(const fs::path& mine) {
             say(fmt::format("{} could not be renamed to {}: {}", from.string(), to.string(),
                             error.message()));
         else
-            say(fmt::format("{} is {} now: numbers are the order in which days are read", before, now));
+            say(fmt::format("{} is {} now: within a part, numbers are the order in which days are read",
+                            before, now));
     }
 }
 

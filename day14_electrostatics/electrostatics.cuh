@@ -3,10 +3,10 @@
 //   version       who computes a pair, atom and point       what limits it
 //   scatter       a thread per atom adds to all points      an atomic for every pair
 //   gather        a thread per point reads all atoms        nine instructions for every pair
-//   coarsened     a thread has four points of a row         each store of a warp reaches 16 sectors
-//   coalesced     the four are 32 points apart              a launch per slice, too small for the GPU
+//   coarsened     a thread has four points of a row         not measured yet
+//   coalesced     the four are 32 points apart              small slices: a launch has too few blocks
 //   all_slices    one launch for all slices                 not measured yet
-//   binned        with a cutoff: only atoms of near bins    twice as many atoms as needed are tested
+//   binned        with a cutoff: only atoms of near bins    about 3.5 times as many atoms as needed are read
 //
 // The potential at a point is the sum of charge / distance over the atoms: n atoms and m points
 // make n * m pairs. The first five versions compute them all. If the potential of an atom ends at a
@@ -80,7 +80,8 @@ constexpr int kBlockY = 4;
 // the same atom at the same time, so constant memory broadcasts it (day 10).
 // Cost removed: the atomics. A thread stores once per chunk.
 // Still limits it: nine instructions for every pair: three differences, three multiply-adds (the
-// first of them an addition of kSoftening), the root, the sum, and the load of the atom.
+// first of them an addition of kSoftening), the root (without what `rsqrtf` does for subnormal
+// numbers), the sum, and the load of the atom.
 __global__ void potential_gather(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockX + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -112,8 +113,9 @@ constexpr int kBlockPoints = kBlockX * kPoints;  // of a row, for a warp
 // Idea: thread coarsening. A thread has four adjacent points of a row, which have dy and dz in
 // common.
 // Cost removed: three quarters of the loads from constant memory, and of the work on dy and dz.
-// Still limits it: stores. The points of adjacent lanes are 16 bytes apart, so each of a thread's
-// four stores reaches 16 sectors, not 4.
+// Still limits it: not measured yet. Its stores are not coalesced, which costs little here: the
+// points of adjacent lanes are 16 bytes apart, so each of a thread's four stores reaches 16
+// sectors, not 4.
 __global__ void potential_coarsened(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x) * kPoints;
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -149,8 +151,9 @@ inline void launch_coarsened(const Atom* atoms, std::size_t n, const Grid& grid,
 // Idea: the four points of a thread are 32 points apart, so that in each load and store the lanes
 // of a warp have adjacent points.
 // Cost removed: three quarters of the sectors that loads and stores request.
-// Still limits it: the launch. A slice of 256 x 256 points has 128 blocks of 128 threads, less than
-// one block for each SM of an H200, and the next slice starts when all of them have finished.
+// Still limits it: for small slices, the launch. A slice of 256 x 256 points has 128 blocks of 128
+// threads, less than one block for each SM of an H200, and the next slice starts when all of them
+// have finished.
 __global__ void potential_coalesced(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -308,8 +311,9 @@ __device__ inline Reach reach(const Bins& bins, int most, const Grid& grid, int 
 // Idea: only atoms near enough. A block has a small cube of points, and visits the bins that the
 // cutoff reaches from there. All its threads visit the same bins.
 // Cost removed: all other atoms. The work per point no longer grows with the size of the box.
-// Still limits it: a box is visited, but the atoms that count are in a ball, which is half of the
-// smallest box around it. The lists of the bins are of different lengths.
+// Still limits it: a block visits a box of bins, but the atoms that count for a point are in a
+// ball. With a cutoff of 12 points and bins of 4, the box is about 3.5 times as large. The lists of
+// the bins are of different lengths.
 __global__ void potential_binned(Bins bins, BinMemory memory, Grid grid, float cutoff, float* potential) {
     const int first_x = static_cast<int>(blockIdx.x) * kTileX;
     const int first_y = static_cast<int>(blockIdx.y) * kTileY;

@@ -23,7 +23,7 @@ using day14::Grid;
 
 // Pairs that the reference computes: of many points it takes a sample.
 constexpr std::size_t kMostOnCpu = 400'000'000;
-// Pairs beyond which `scatter` would take minutes on a GPU.
+// Pairs beyond which `scatter` takes too long to repeat on a GPU.
 constexpr double kMostScattered = 2e9;
 struct Data {
     Data(const Grid& g, std::size_t n, float c)

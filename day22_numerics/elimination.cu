@@ -11,13 +11,13 @@
 #include <cstdlib>
 #include <vector>
 
-#define CUDA_CHECK(call)                                                                                \
-    do {                                                                                                \
-        const cudaError_t status = (call);                                                              \
-        if (status != cudaSuccess) {                                                                    \
-            fprintf(stderr, "%s:%d: %s: %s\\n", __FILE__, __LINE__, #call, cudaGetErrorString(status)); \
-            exit(1);                                                                                    \
-        }                                                                                               \
+#define CUDA_CHECK(call)                                                                               \
+    do {                                                                                               \
+        const cudaError_t status = (call);                                                             \
+        if (status != cudaSuccess) {                                                                   \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status)); \
+            exit(1);                                                                                   \
+        }                                                                                              \
     } while (false)
 
 constexpr int kThreads = 256;

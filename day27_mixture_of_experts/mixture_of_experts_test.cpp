@@ -147,7 +147,7 @@ TEST_F(RouterTest, TiesGoToTheLowestExpert) {
     EXPECT_EQ(day27::route_on_cpu(equal.shape, equal.logits).choice, (std::vector<int>{0, 1, 2, 0, 1, 2}));
 }
 
-// NaN counts as -Inf; of -Inf only, the gates are 0.
+// NaN counts as -Inf; of -Inf only, the gates are 0; equal +Inf share.
 TEST_F(RouterTest, NotFinite) {
     Problem problem({5, 1, 1, 4, 2}, Logits::kRandom);
     std::vector<float>& logits = problem.logits;
@@ -155,11 +155,13 @@ TEST_F(RouterTest, NotFinite) {
     std::fill_n(logits.begin() + 4, 4, -kInf);
     std::fill_n(logits.begin() + 8, 4, kNan);
     std::fill_n(logits.begin() + 12, 3, -kInf);
+    logits[17] = logits[19] = kInf;
     expect_choices(problem);
     OnDevice device(problem);
     day27::route(device.layer(), device.workspace, nullptr);
     const std::vector<float> gate = device.workspace.gate.to_host();
-    EXPECT_EQ(std::vector<float>(gate.begin() + 2, gate.begin() + 8), (std::vector<float>{0, 0, 0, 0, 1, 0}));
+    EXPECT_EQ(std::vector<float>(gate.begin() + 2, gate.end()),
+              (std::vector<float>{0, 0, 0, 0, 1, 0, 0.5f, 0.5f}));
 }
 
 // The order by expert.

@@ -41,6 +41,7 @@ struct Task {
 // --- The router ----------------------------------------------------------------------------------
 
 constexpr int kBlock = 256;
+static_assert(kBlock >= kMostExperts, "count_pairs: a thread for each expert");
 constexpr int kWarps = kBlock / kWarpSize;
 constexpr int kOfLane = kMostExperts / kWarpSize;  // experts that a lane looks at, at most
 constexpr float kInfinity = __builtin_huge_valf();
@@ -89,7 +90,8 @@ __global__ void choose_experts(Task task) {
         for (int i = 0; i < kOfLane; ++i)
             taken[i] = taken[i] || best.expert == i * kWarpSize + lane;
         if (j == 0) max = best.logit == -kInfinity ? 0 : best.logit;
-        const float exponential = expf(best.logit - max);
+        // +Inf - +Inf would be NaN.
+        const float exponential = best.logit == max ? 1 : expf(best.logit - max);
         sum += exponential;
         if (lane == j) {
             weight = exponential;

@@ -54,6 +54,8 @@ Tree plant_tree(DeviceSpan<const float2> points, Limits limits, const TreeSpans&
     require(limits.capacity > 0, "quadtree: capacity is 0; expected at least 1");
     require(limits.max_depth <= kDeepest, "quadtree: max_depth is ", limits.max_depth, "; expected at most ",
             kDeepest);
+    require(most_nodes(n, limits) <= 0xffffffffu, "quadtree: up to ", most_nodes(n, limits),
+            " nodes; expected fewer than 2^32");
     require(tree.points.size() == n && tree.other.size() == n, "quadtree: the tree has room for ",
             tree.points.size(), " and ", tree.other.size(), " points; expected ", n, " twice");
     require(tree.nodes.size() >= most_nodes(n, limits), "quadtree: the tree has room for ", tree.nodes.size(),

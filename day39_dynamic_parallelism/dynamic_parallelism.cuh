@@ -117,7 +117,10 @@ __global__ void own_streams(Drawing d) {
     const unsigned segments = segments_of(curve, d.tolerance);
     const unsigned blocks = course::ceil_div(segments + 1, kCurveBlock);
     cudaStream_t own;
-    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+    if (cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking) != cudaSuccess) {
+        d.counts[c] = 0;
+        return;
+    }
     draw<<<blocks, kCurveBlock, 0, own>>>(curve, segments, d.points + std::size_t{c} * kMostPoints);
     cudaStreamDestroy(own);
     d.counts[c] = cudaGetLastError() == cudaSuccess ? segments + 1 : 0;
@@ -264,7 +267,7 @@ __global__ void grow(Tree t, unsigned first) {
     if (!again) return;
     grow<<<4, kTreeBlock, 0, cudaStreamFireAndForget>>>(t, quarters);
     const cudaError_t error = cudaGetLastError();
-    if (error != cudaSuccess) t.header->launch_error = static_cast<unsigned>(error);
+    if (error != cudaSuccess) atomicExch(&t.header->launch_error, static_cast<unsigned>(error));
 }
 
 // Idea: recursion. The grid of the root launches grids for its quadrants, and so on. What comes
@@ -276,6 +279,8 @@ __global__ void grow(Tree t, unsigned first) {
 __global__ void tree_children(Tree t) {
     grow<<<1, kTreeBlock, 0, cudaStreamFireAndForget>>>(t, 0);
     finish<<<kFinishBlocks, kTreeBlock, 0, cudaStreamTailLaunch>>>(t);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess) atomicExch(&t.header->launch_error, static_cast<unsigned>(error));
 }
 
 // Grids that wait have different points, and more of them than a leaf.

@@ -104,7 +104,12 @@ int main(int argc, char** argv) {
             std::printf("the leaf (%u, %u) of depth %u is wrong\n", node.x, node.y, node.depth);
             return 1;
         }
-        if (in_leaves != n || header.launch_error != 0) {
+        if (header.launch_error != 0) {
+            std::printf("a child was not launched: %s\n",
+                        cudaGetErrorString(static_cast<cudaError_t>(header.launch_error)));
+            return 1;
+        }
+        if (in_leaves != n) {
             std::printf("the leaves have %zu points; expected %u\n", in_leaves, n);
             return 1;
         }

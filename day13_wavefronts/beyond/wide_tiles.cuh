@@ -116,12 +116,13 @@ constexpr int kChunk = 16;      // vertices that are in shared memory at a time
 
 // Idea: 8 x 8 cells per thread, in four quarters of 4 x 4. In a step a thread loads 8 values of the
 // column and 8 of the row by four 16-byte loads, for 64 cells, 128 instructions.
-// Cost removed: three of four reads and writes of the matrix, beside register_tiles half of them by
-// 64 vertices per round; most loads from shared memory.
+// Cost removed: beside register_tiles, half of the reads and writes of the matrix (64 vertices per
+// round), and seven of eight loads from shared memory.
 // Still limits it: not measured yet. By arithmetic the issue slots: two instructions for each cell.
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads* kThreads, 2) wide_tiles(float* distance, int n, int k0) {
-    alignas(16) __shared__ float column[kChunk][kWideSide + 4];  // transposed; + 4 halves the bank conflicts
+    alignas(16) __shared__ float
+        column[kChunk][kWideSide + 4];  // transposed; + 4: 2-way conflicts when it is filled, not 16-way
     alignas(16) __shared__ float row[kChunk][kWideSide];
     const int y = static_cast<int>(threadIdx.y);
     const int x = static_cast<int>(threadIdx.x);

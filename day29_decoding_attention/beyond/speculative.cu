@@ -72,6 +72,12 @@ Accepted accept_on_cpu(std::size_t drafted, std::size_t vocabulary, std::span<co
     double sum = 0;
     for (const double weight : weights)
         sum += weight;
+    if (sum == 0) {
+        weights = softmax_on_cpu(
+            target_logits.subspan(static_cast<std::size_t>(result.accepted) * vocabulary, vocabulary));
+        for (const double weight : weights)
+            sum += weight;
+    }
     double cumulated = 0;
     const double threshold = static_cast<double>(uniform[drafted]) * sum;
     bool found = false;

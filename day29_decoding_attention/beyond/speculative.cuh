@@ -91,8 +91,9 @@ __global__ void __launch_bounds__(kSpeculationThreads) accept_or_reject(Speculat
     const float* const p_row = p_rows + static_cast<std::size_t>(kept) * size;
     const float* const q_row = q_rows + static_cast<std::size_t>(kept) * size;
     if (!rejected) p = softmax_of(p_row, size);
+    bool of_difference = rejected;
     const auto weight = [&](int i) {
-        return rejected ? fmaxf(p.of(p_row[i]) - q.of(q_row[i]), 0) : p.of(p_row[i]);
+        return of_difference ? fmaxf(p.of(p_row[i]) - q.of(q_row[i]), 0) : p.of(p_row[i]);
     };
 
     const int share = (size + kSpeculationThreads - 1) / kSpeculationThreads;
@@ -101,6 +102,11 @@ __global__ void __launch_bounds__(kSpeculationThreads) accept_or_reject(Speculat
     float sum = 0;
     for (int i = first; i < last; ++i)
         sum += weight(i);
+    if (rejected && sum_of_block(sum) == 0) {  // p - q is nowhere above 0; the same for all threads
+        of_difference = false;
+        for (int i = first; i < last; ++i)
+            sum += weight(i);
+    }
     sums[thread] = sum;
     __syncthreads();
     if (thread == 0) {

@@ -115,6 +115,12 @@ TEST_F(SpeculativeTest, EqualModelsAcceptEverything) {
         std::copy_n(in.draft.begin() + static_cast<std::ptrdiff_t>(b * 200), 200,
                     in.target.begin() + static_cast<std::ptrdiff_t>(b * 250));
     EXPECT_EQ(in.run().accepted, std::vector<int>(6, 4));
+
+    // Out of range, so rejected, though no p - q is above 0: the token is drawn from p.
+    in.proposed.assign(24, -1);
+    for (std::size_t b = 0; b < 6; ++b)
+        in.target[b * 250] = in.draft[b * 200] = -1000;
+    EXPECT_EQ(std::ranges::count(in.run().token, 0), 0);
 }
 
 TEST_F(SpeculativeTest, ATokenThatTheTargetNeverDrawsIsRejected) {
@@ -130,21 +136,25 @@ TEST_F(SpeculativeTest, ATokenThatTheTargetNeverDrawsIsRejected) {
     EXPECT_EQ(in.run().accepted, std::vector<int>(3, 0));
 }
 
-// By enumeration, in double: x is drawn from q, accepted with min(1, p / q), else replaced by a
-// draw from the residual. The sum over all ways to get a token is p.
+// By enumeration: x weighs q(x), and both uniform numbers take 100 values each.
 TEST(SpeculativeSampling, TheFirstTokenHasTheTargetsDistribution) {
-    const std::vector<double> p = softmax(std::vector<float>{0.5f, 2, -1, 0, 1});
-    const std::vector<double> q = softmax(std::vector<float>{1, 0, 0.3f, -2, 1});
-    double rest = 0;
-    double rejected = 0;
-    for (std::size_t i = 0; i < p.size(); ++i) {
-        rest += std::max(p[i] - q[i], 0.0);
-        rejected += q[i] * (1 - std::min(1.0, p[i] / q[i]));
-    }
-    EXPECT_NEAR(rest, rejected, 1e-15);
-    for (std::size_t i = 0; i < p.size(); ++i)
-        EXPECT_NEAR(q[i] * std::min(1.0, p[i] / q[i]) + rejected * std::max(p[i] - q[i], 0.0) / rest, p[i],
-                    1e-15);
+    const std::vector<float> target{0.5f, 2, -1, 0, 1, 0, 0, 0, 0, 0};
+    const std::vector<float> draft{1, 0, 0.3f, -2, 1};
+    const std::vector<double> p = softmax(std::span(target).first(5));
+    const std::vector<double> q = softmax(draft);
+    constexpr int kSteps = 100;
+    std::vector<double> got(5);
+    for (int x = 0; x < 5; ++x)
+        for (int i = 0; i < kSteps * kSteps; ++i) {
+            const std::vector<float> uniform{(static_cast<float>(i / kSteps) + 0.5f) / kSteps,
+                                             (static_cast<float>(i % kSteps) + 0.5f) / kSteps};
+            const day29::Accepted result =
+                day29::accept_on_cpu(1, 5, draft, target, std::vector<int>{x}, uniform);
+            got[static_cast<std::size_t>(result.accepted == 1 ? x : result.token)] +=
+                q[static_cast<std::size_t>(x)] / (kSteps * kSteps);
+        }
+    for (std::size_t i = 0; i < 5; ++i)
+        EXPECT_NEAR(got[i], p[i], 2.0 / kSteps);
 }
 
 // Many sequences with the same logits and different uniform numbers. Chi-square of 5 tokens has 4

@@ -104,7 +104,8 @@ inline void launch_column_lanes(const CscView& a, const SparseXView& x, int lane
 
 // --- sparse_y: a sparse result: count, scan, fill ------------------------------------------------
 
-// Work space, all 0 before and after a product. Bit r % 32 of marks[r / 32]: row r has a sum.
+// Work space. Sums and marks are 0 before and after a product; counts are written anew. Bit r % 32
+// of marks[r / 32]: row r has a sum.
 struct MarkedSums {
     Index rows;
     float* sums;      // one for each row
@@ -196,7 +197,7 @@ __global__ void __launch_bounds__(kScanThreads) scan_counts_kernel(Index size, I
 }
 
 // Fill: the rows of a warp's words go to adjacent places from the warp's count on. A lane takes the
-// set bits of its word one by one, and leaves the work space as it was found, all 0.
+// set bits of its word one by one, and sets its sums and its word back to 0.
 __global__ void fill_kernel(MarkedSums y, SparseYView out) {
     const Offset word = global_thread();
     const bool exists = word < words_of(y.rows);

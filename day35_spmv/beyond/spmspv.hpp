@@ -89,8 +89,7 @@ struct SparseVector {
 // The reference, in double. With n_r entries of A in row r that meet an entry of x, float is off by
 // at most (n_r + 1) / 2 times epsilon times sum |a x|: n_r - 1 additions, a product, and the sum of
 // an x that comes twice. This bound is `magnitude`, for a Bound with factor 1; but 0 where float
-// must
-// be exact, as all products are whole numbers, and sum |a x| is at most 2^24.
+// must be exact, as all products are whole numbers, and sum |a x| is at most 2^24.
 struct SparseReference {
     std::vector<double> y;  // of all rows
     std::vector<double> magnitude;

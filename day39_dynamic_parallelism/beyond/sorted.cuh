@@ -13,6 +13,7 @@ namespace day39 {
 constexpr unsigned kDigitBits = 4;  // of x and of y
 constexpr unsigned kBins = 256;     // digits: 4 bits of x and 4 of y
 constexpr unsigned kSortBlock = 256;
+static_assert(kSortBlock == kBins, "a thread for each digit");
 constexpr unsigned kSortWarps = kSortBlock / 32;
 constexpr unsigned kPerThread = 8;
 constexpr unsigned kSortTile = kSortBlock * kPerThread;

@@ -2,10 +2,10 @@
 // experts that a router chose for it. PMPP chapter 20 (5th edition).
 //
 //   version             what is new                                        what limits it
-//   every_token         a launch for each expert, a thread per result      threads of other tokens idle
-//   sorted              tokens sorted by expert; tiles; a launch each      the host waits for counts
-//   one_launch_atomic   one launch for all experts; atomics                blocks without rows
-//   one_launch_gather   results stored by place, then gathered: no atomics blocks without rows
+//   every_token         a launch for each expert, a thread per result      not measured yet
+//   sorted              tokens sorted by expert; tiles; a launch each      not measured yet
+//   one_launch_atomic   one launch for all experts; atomics                not measured yet
+//   one_launch_gather   results stored by place, then gathered: no atomics not measured yet
 //   tile_list           one launch; a list of the tiles that exist         not measured yet
 //   resident            as many blocks as fit take tile after tile         not measured yet
 //
@@ -345,7 +345,7 @@ __device__ inline void store_listed(const Task& task, int tile, int first_col) {
 
 // Idea: a grouped GEMM. All row tiles of all experts are one list; a block finds its expert by
 // binary search. The k T pairs have at most k T / 32 + E tiles: of each expert, one is not full.
-// Cost removed: blocks without rows, but for fewer than E.
+// Cost removed: blocks without rows, but for at most E.
 // Still limits it: not measured yet.
 __global__ void multiply_listed(Task task) {
     const auto tile = static_cast<int>(blockIdx.y);
@@ -363,7 +363,7 @@ inline void launch_tile_list(const Task& task, cudaStream_t stream) {
 
 // Idea: as many blocks as fit on the GPU, and block b takes the tiles b, b + blocks, ... of the
 // list. The grid no longer depends on the tokens.
-// Cost removed: blocks without rows; all others start once instead of once per tile.
+// Cost removed: blocks without rows, and the start of a block for each tile.
 // Still limits it: not measured yet.
 __global__ void multiply_resident(Task task) {
     const int cols = course::ceil_div(task.width, kTileCols);

@@ -28,7 +28,7 @@ namespace day37 {
 
 struct Samples {
     const float *kx, *ky, *kz;     // where in k-space, in periods per field of view
-    const float *phi_re, *phi_im;  // what is known of the coil at that sample
+    const float *phi_re, *phi_im;  // the model's factor of that sample
     const float *d_re, *d_im;      // what the scanner measured
     int count;
 };
@@ -239,8 +239,8 @@ inline void launch_hardware_trig(Samples s, Mu mu, Positions r, Sums out, cudaSt
 
 constexpr int kTile = kBlock;  // samples in shared memory: each thread loads one
 
-// Idea: shared memory broadcasts, too: one wavefront, if all lanes read the same address. A sample
-// is a float4 and a float, so that two loads replace five.
+// Idea: shared memory broadcasts, too: no bank conflict if all lanes read the same address. A
+// sample is a float4 and a float, so that two loads replace five.
 // Cost removed: the copies to constant memory, and a launch per chunk.
 // Still limits it: not measured yet. Two results of special function units per voxel and sample.
 __global__ void gather_shared(Samples s, Mu mu, Positions r, Sums out) {

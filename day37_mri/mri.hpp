@@ -27,8 +27,8 @@ struct Problem {
 inline constexpr std::size_t kMostSamples = std::size_t{1} << 30;
 inline constexpr std::size_t kMostVoxels = std::size_t{1} << 38;
 
-// M samples: where they are in k-space, in periods per field of view, what the model of the coil
-// has for each (phi), and what the scanner measured (d).
+// M samples: where they are in k-space, in periods per field of view, the model's factor for each
+// (phi), and what the scanner measured (d).
 struct KSpace {
     course::DeviceSpan<const float> kx, ky, kz;
     course::DeviceSpan<const float> phi_re, phi_im;

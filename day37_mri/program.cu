@@ -5,6 +5,7 @@
 //   ./course run day37 --program                                anywhere
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -94,8 +95,8 @@ int main(int argc, char** argv) {
     for (std::size_t v = 0; v < voxels; v += voxels / 100 + 1) {
         double sum_re = 0, sum_im = 0;
         for (int m = 0; m < samples; ++m) {
-            const double mu_re = sample[3][m] * sample[5][m] + sample[4][m] * sample[6][m];
-            const double mu_im = sample[3][m] * sample[6][m] - sample[4][m] * sample[5][m];
+            const double mu_re = double{sample[3][m]} * sample[5][m] + double{sample[4][m]} * sample[6][m];
+            const double mu_im = double{sample[3][m]} * sample[6][m] - double{sample[4][m]} * sample[5][m];
             double turns = 0;
             for (int axis = 0; axis < 3; ++axis)
                 turns += static_cast<double>(sample[axis][m]) * position[axis][v];
@@ -103,12 +104,13 @@ int main(int argc, char** argv) {
             sum_re += mu_re * std::cos(angle) - mu_im * std::sin(angle);
             sum_im += mu_im * std::cos(angle) + mu_re * std::sin(angle);
         }
-        // NaN, too, must not pass.
+        // A NaN counts as infinite, so that no later error hides it.
         const double error = std::hypot(re[v] - sum_re, im[v] - sum_im);
-        if (!(error <= largest)) largest = error;
+        largest = std::max(largest, std::isnan(error) ? HUGE_VAL : error);
     }
     const double waves = static_cast<double>(voxels) * samples;
     std::printf("%d^3 voxels, %d samples: largest error %.2g, %.3f ms, %.1f billion waves a second\n", n,
                 samples, largest, ms, 1e-6 * waves / ms);
-    return largest <= 1e-5 * n * samples ? 0 : 1;
+    // Rounded phases of up to n / 2 turns, and the order of the sum.
+    return largest <= 1e-5 * n * std::sqrt(samples) + 1e-7 * samples ? 0 : 1;
 }

@@ -87,7 +87,7 @@ __global__ void draw(Curve curve, unsigned segments, float2* points) {
 // that size. The parent grid is complete when its children are, so the host, and the next kernel in
 // the stream, see all points.
 // Cost removed: threads without a point.
-// Still limits it: not measured yet. A launch costs far more than the points of most curves. And
+// Still limits it: not measured yet. Each curve costs a launch. And
 // all threads of a block launch into one default stream, so their children run one after another.
 __global__ void children(Drawing d) {
     const unsigned c = blockIdx.x * blockDim.x + threadIdx.x;

@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
                 day39::launch_tree_children(tree, n, nullptr);
             } else {
                 unsigned first = 0, end = 1;
-                while (first < end) {
+                for (unsigned depth = 0; depth < kLimits.max_depth && first < end; ++depth) {
                     day39::launch_tree_levels(tree, first, end, nullptr);
                     first = end;
                     CHECK(cudaMemcpy(&end, &tree.header->nodes, sizeof(end), cudaMemcpyDeviceToHost));

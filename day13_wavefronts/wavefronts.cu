@@ -37,20 +37,41 @@ void check_arguments(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, Dev
             a.size(), " and ", b.size());
 }
 
+// Without symbols on one side, D(m, j) is m + j.
+__global__ void edit_borders(int m, int n, int* distances) {
+    const int j = static_cast<int>(blockIdx.x * kBlock + threadIdx.x);
+    if (j <= n) distances[j] = m + j;
+}
+
+void enqueue_borders(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, DeviceSpan<int> distances,
+                     Workspace& workspace, cudaStream_t stream) {
+    check_arguments(a, b, distances, workspace);
+    edit_borders<<<course::blocks_for(b.size() + 1, kBlock), kBlock, 0, stream>>>(
+        static_cast<int>(a.size()), static_cast<int>(b.size()), distances.data());
+    CUDA_CHECK_LAUNCH();
+}
+
+// A launch for each anti-diagonal: longer sequences would take many seconds.
+std::string constraint_of_diagonals(const Sequences& size) {
+    return size.m + size.n <= std::size_t{1} << 18 ? "" : "more than 2^18 launches would take long";
+}
+
 void enqueue_diagonals(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, DeviceSpan<int> distances,
                        Workspace& workspace, cudaStream_t stream) {
     check_arguments(a, b, distances, workspace);
+    if (a.empty() || b.empty()) return enqueue_borders(a, b, distances, workspace, stream);
+    const std::string why = constraint_of_diagonals({a.size(), b.size()});
+    require(why.empty(), "edit distance: ", why);
     launch_diagonals(a.data(), static_cast<int>(a.size()), b.data(), static_cast<int>(b.size()),
                      distances.data(), workspace.words(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
-// Versions with tiles. Without a symbol there is no tile, and `diagonals` has one launch or few
-// cells.
+// Versions with tiles. Without a symbol there is no tile.
 template <auto kLaunch>
 void enqueue_tiles(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, DeviceSpan<int> distances,
                    Workspace& workspace, cudaStream_t stream) {
-    if (a.empty() || b.empty()) return enqueue_diagonals(a, b, distances, workspace, stream);
+    if (a.empty() || b.empty()) return enqueue_borders(a, b, distances, workspace, stream);
     check_arguments(a, b, distances, workspace);
     const Borders borders{distances.data(), workspace.words(), workspace.corners()};
     kLaunch(a.data(), static_cast<int>(a.size()), b.data(), static_cast<int>(b.size()), borders, stream);
@@ -60,7 +81,7 @@ void enqueue_tiles(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, Devic
 template <int kEach>
 void enqueue_strips(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, DeviceSpan<int> distances,
                     Workspace& workspace, cudaStream_t stream) {
-    if (a.empty() || b.empty()) return enqueue_diagonals(a, b, distances, workspace, stream);
+    if (a.empty() || b.empty()) return enqueue_borders(a, b, distances, workspace, stream);
     check_arguments(a, b, distances, workspace);
     launch_sweep_strips<kEach>(EditRule{}, a.data(), static_cast<int>(a.size()), b.data(),
                                static_cast<int>(b.size()), distances.data(), workspace.board(), nullptr,
@@ -108,9 +129,6 @@ void enqueue_paths(DeviceSpan<float> distance, std::size_t n, cudaStream_t strea
 }
 
 // Launches of one thread per cell, and passes over the whole matrix: more would take many seconds.
-std::string constraint_of_diagonals(const Sequences& size) {
-    return size.m + size.n <= std::size_t{1} << 18 ? "" : "more than 2^18 launches would take long";
-}
 std::string constraint_of_per_vertex(const std::size_t& n) {
     return n <= 8192 ? "" : "more than 8192 passes over the matrix would take long";
 }

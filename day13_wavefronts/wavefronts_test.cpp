@@ -414,7 +414,7 @@ TEST_P(PathTest, AlignedRows) {
         expect_right(make_graph(n, Graph::kNegative), n, "negative edges, aligned", 0);
 }
 
-// A path may use 127 edges; each sum is rounded. The reference rounds in double.
+// A path may use 129 edges; each sum is rounded. The reference rounds in double.
 TEST_P(PathTest, WeightsThatRound) {
     const std::size_t n = 130;
     course::Random random(kSeed);

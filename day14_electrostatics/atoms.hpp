@@ -28,7 +28,7 @@ struct Grid {
     __host__ __device__ float at(int i) const { return static_cast<float>(i) * spacing; }
 };
 
-// Added to the square of each distance, 1/64 of an angstrom squared. So a point that coincides with
+// Added to the square of each distance, the square of 1/64 angstrom. So a point that coincides with
 // an atom has a finite potential, 64 times the charge. At 1 angstrom the potential is 0.012 % less.
 inline constexpr float kSoftening = 1.0f / 4096;
 

@@ -35,8 +35,8 @@ void check_arguments(DeviceSpan<const Atom> atoms, const Grid& grid, float cutof
     const float longest = grid.spacing * static_cast<float>(std::max({grid.nx, grid.ny, grid.nz}));
     require(longest <= kMostAngstrom, "electrostatics: the grid is ", longest,
             " angstrom long; expected at most ", kMostAngstrom);
-    require(std::isfinite(cutoff) && cutoff >= 0, "electrostatics: cutoff is ", cutoff,
-            "; expected a finite number above 0, or 0 for none");
+    require(cutoff == 0 || (cutoff >= 1e-30f && cutoff <= 1e30f), "electrostatics: cutoff is ", cutoff,
+            "; expected 1e-30 to 1e30, or 0 for none");
     require(potential.size() == points(grid), "electrostatics: potential has ", potential.size(),
             " elements; expected ", points(grid), ", one for each of ", to_text(grid), " points");
     require(atoms.size() <= kMostAtoms, "electrostatics: ", atoms.size(), " atoms; expected at most 2^29");

@@ -6,7 +6,7 @@
 //   coarsened     a thread has four points of a row         not measured yet
 //   coalesced     the four are 32 points apart              small slices: a launch has too few blocks
 //   all_slices    one launch for all slices                 not measured yet
-//   binned        with a cutoff: only atoms of near bins    about 3.5 times as many atoms as needed are read
+//   binned        with a cutoff: only atoms of near bins    several times as many atoms as needed are read
 //
 // The potential at a point is the sum of charge / distance over the atoms: n atoms and m points
 // make n * m pairs. The first five versions compute them all. If the potential of an atom ends at a
@@ -48,7 +48,7 @@ __global__ void potential_scatter(const Atom* atoms, std::size_t n, Grid grid, i
         const float dy = grid.at(y) - atom.y;
         for (int x = 0; x < grid.nx; ++x) {
             const float dx = grid.at(x) - atom.x;
-            const float s = dx * dx + dy * dy + dz * dz + kSoftening;
+            const float s = kSoftening + dx * dx + dy * dy + dz * dz;
             atomicAdd(potential + grid.index(x, y, z), atom.charge * rsqrtf(s));
         }
     }
@@ -80,8 +80,8 @@ constexpr int kBlockY = 4;
 // the same atom at the same time, so constant memory broadcasts it (day 10).
 // Cost removed: the atomics. A thread stores once per chunk.
 // Still limits it: nine instructions for every pair: three differences, three multiply-adds (the
-// first of them an addition of kSoftening), the root (without what `rsqrtf` does for subnormal
-// numbers), the sum, and the load of the atom.
+// first of them adds kSoftening), the root (without what `rsqrtf` does for subnormal numbers), the
+// sum, and the load of the atom.
 __global__ void potential_gather(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockX + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -91,7 +91,7 @@ __global__ void potential_gather(int count, Grid grid, int z, float* potential) 
         const float dx = grid.at(x) - chunk[i].x;
         const float dy = grid.at(y) - chunk[i].y;
         const float dz = grid.at(z) - chunk[i].z;
-        sum += chunk[i].charge * rsqrtf(dx * dx + dy * dy + dz * dz + kSoftening);
+        sum += chunk[i].charge * rsqrtf(kSoftening + dx * dx + dy * dy + dz * dz);
     }
     potential[grid.index(x, y, z)] += sum;
 }
@@ -124,7 +124,7 @@ __global__ void potential_coarsened(int count, Grid grid, int z, float* potentia
     for (int i = 0; i < count; ++i) {
         const float dy = grid.at(y) - chunk[i].y;
         const float dz = grid.at(z) - chunk[i].z;
-        const float in_common = dy * dy + dz * dz + kSoftening;
+        const float in_common = kSoftening + dy * dy + dz * dz;
 #pragma unroll
         for (int k = 0; k < kPoints; ++k) {
             const float dx = grid.at(x + k) - chunk[i].x;
@@ -162,7 +162,7 @@ __global__ void potential_coalesced(int count, Grid grid, int z, float* potentia
     for (int i = 0; i < count; ++i) {
         const float dy = grid.at(y) - chunk[i].y;
         const float dz = grid.at(z) - chunk[i].z;
-        const float in_common = dy * dy + dz * dz + kSoftening;
+        const float in_common = kSoftening + dy * dy + dz * dz;
 #pragma unroll
         for (int k = 0; k < kPoints; ++k) {
             const float dx = grid.at(x + k * kBlockX) - chunk[i].x;
@@ -202,7 +202,7 @@ __global__ void potential_all_slices(int count, Grid grid, float* potential) {
     for (int i = 0; i < count; ++i) {
         const float dy = grid.at(y) - chunk[i].y;
         const float dz = grid.at(z) - chunk[i].z;
-        const float in_common = dy * dy + dz * dz + kSoftening;
+        const float in_common = kSoftening + dy * dy + dz * dz;
 #pragma unroll
         for (int k = 0; k < kPoints; ++k) {
             const float dx = grid.at(x + k * kBlockX) - chunk[i].x;
@@ -312,8 +312,8 @@ __device__ inline Reach reach(const Bins& bins, int most, const Grid& grid, int 
 // cutoff reaches from there. All its threads visit the same bins.
 // Cost removed: all other atoms. The work per point no longer grows with the size of the box.
 // Still limits it: a block visits a box of bins, but the atoms that count for a point are in a
-// ball. With a cutoff of 12 points and bins of 4, the box is about 3.5 times as large. The lists of
-// the bins are of different lengths.
+// ball. With a cutoff of 12 points and bins of 4, the box is 3.5 to 4.6 times as large, depending
+// on where the block lies. The lists of the bins are of different lengths.
 __global__ void potential_binned(Bins bins, BinMemory memory, Grid grid, float cutoff, float* potential) {
     const int first_x = static_cast<int>(blockIdx.x) * kTileX;
     const int first_y = static_cast<int>(blockIdx.y) * kTileY;
@@ -340,7 +340,7 @@ __global__ void potential_binned(Bins bins, BinMemory memory, Grid grid, float c
                     const float dy = grid.at(y) - atom.y;
                     const float dz = grid.at(z) - atom.z;
                     sum +=
-                        term_within(atom.charge, dx * dx + dy * dy + dz * dz + kSoftening, inverse_cutoff2);
+                        term_within(atom.charge, kSoftening + dx * dx + dy * dy + dz * dz, inverse_cutoff2);
                 }
             }
         }
@@ -362,7 +362,7 @@ __global__ void potential_of_overflow(BinMemory memory, Grid grid, float cutoff,
         const float dx = grid.at(x) - atom.x;
         const float dy = grid.at(y) - atom.y;
         const float dz = grid.at(z) - atom.z;
-        sum += term_within(atom.charge, dx * dx + dy * dy + dz * dz + kSoftening, 1 / (cutoff * cutoff));
+        sum += term_within(atom.charge, kSoftening + dx * dx + dy * dy + dz * dz, 1 / (cutoff * cutoff));
     }
     potential[grid.index(x, y, z)] += sum;
 }

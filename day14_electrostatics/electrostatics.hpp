@@ -46,7 +46,7 @@ std::span<const Version> versions();
 // The reference: plain loops in double, on all cores.
 struct Expected {
     std::vector<double> potential;
-    // The largest error that float arithmetic in any order of summation can cause, in units of
+    // The largest error that float arithmetic causes with high probability, in units of
     // 2^-24. electrostatics_reference.cpp derives it.
     std::vector<double> roundings;
 };

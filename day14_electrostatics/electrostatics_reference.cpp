@@ -15,12 +15,12 @@ namespace day14 {
 //     which is 8 u + 2 sqrt(3) u L / sqrt(s) where s < cutoff^2;
 //   - the products add a rounding each. So a term is off by less than 30 u + 9 u L / sqrt(s), times
 //     |charge| / sqrt(s);
-//   - adding n terms in any order adds n u times the sum of their magnitudes.
+//   - adding n terms within the cutoff adds n u times the sum of their magnitudes at most, and 2 sqrt(n) u
+//     of it with high probability (common/check/verify.hpp). The latter finds a missing atom.
 Expected potential_on_cpu(std::span<const Atom> atoms, const Grid& grid, float cutoff,
                           std::span<const std::size_t> at) {
     Expected expected{std::vector<double>(at.size()), std::vector<double>(at.size())};
     const double largest = static_cast<double>(grid.spacing) * std::max({grid.nx, grid.ny, grid.nz});
-    const double terms = static_cast<double>(atoms.size()) + 30;
     // An atom at the cutoff may be inside for the kernel and outside here. Its term is tiny.
     const double reach = static_cast<double>(cutoff) * cutoff * (1 + 1e-5);
     const auto nx = static_cast<std::size_t>(grid.nx);
@@ -31,7 +31,7 @@ Expected potential_on_cpu(std::span<const Atom> atoms, const Grid& grid, float c
         const double y = static_cast<double>(at[i] / nx % ny) * static_cast<double>(grid.spacing);
         const double z = static_cast<double>(at[i] / nx / ny) * static_cast<double>(grid.spacing);
         double sum = 0;
-        double roundings = 0;
+        double roundings = 0, magnitude = 0, terms = 0;
         for (const Atom& atom : atoms) {
             const double dx = x - static_cast<double>(atom.x);
             const double dy = y - static_cast<double>(atom.y);
@@ -43,10 +43,12 @@ Expected potential_on_cpu(std::span<const Atom> atoms, const Grid& grid, float c
             const double inside =
                 cutoff > 0 ? std::max(0.0, 1 - s / (static_cast<double>(cutoff) * cutoff)) : 1.0;
             sum += term * inside * inside;
-            roundings += std::abs(term) * (terms + 9 * largest * inverse);
+            roundings += std::abs(term) * (30 + 9 * largest * inverse);
+            magnitude += std::abs(term);
+            ++terms;
         }
         expected.potential[i] = sum;
-        expected.roundings[i] = roundings;
+        expected.roundings[i] = roundings + 2 * std::sqrt(terms) * magnitude;
     }
     return expected;
 }

@@ -189,6 +189,17 @@ TEST_P(VersionTest, RunsOnTheGivenStream) {
     };
     EXPECT_GE(nodes_of(3), 2U) << "expected a memset and at least one kernel on the given stream";
     EXPECT_EQ(nodes_of(0), 1U) << "expected the memset alone";
+
+    const float cutoff = has_cutoff() ? 1.0f : 0.0f;
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher(atoms.span(), {2, 2, 2, 1}, cutoff, potential.span(), stream);
+    });
+    CUDA_CHECK(cudaDeviceSynchronize());
+    potential.spoil();
+    work.run();
+    EXPECT_TRUE(verify(potential.to_host(),
+                       day14::potential_on_cpu(std::vector<Atom>(3, {0, 0, 0, 1}), {2, 2, 2, 1}, cutoff))
+                    .ok());
 }
 
 TEST_P(VersionTest, RefusesBadArguments) {
@@ -212,7 +223,10 @@ TEST_P(VersionTest, RefusesBadArguments) {
     EXPECT_EQ(refusal({2, 2, 2, 1e6f}, usual, potential.span()),
               "electrostatics: the grid is 2e+06 angstrom long; expected at most 1e+06");
     EXPECT_EQ(refusal({2, 2, 2, 1}, -1, potential.span()),
-              "electrostatics: cutoff is -1; expected a finite number above 0, or 0 for none");
+              "electrostatics: cutoff is -1; expected 1e-30 to 1e30, or 0 for none");
+    for (const float cutoff : {1e-45f, 2e38f, infinity, std::numeric_limits<float>::quiet_NaN()})
+        EXPECT_NE(refusal({2, 2, 2, 1}, cutoff, potential.span()).find("expected 1e-30 to 1e30"),
+                  std::string::npos);
     EXPECT_EQ(refusal({2, 2, 2, 1}, has_cutoff() ? 0.0f : 3.0f, potential.span()),
               has_cutoff()
                   ? "electrostatics: cutoff is 0: it needs a cutoff above 0"

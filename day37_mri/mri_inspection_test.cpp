@@ -66,7 +66,7 @@ TEST_F(Lesson, RegistersLeaveFiveLoadsPerSample) {
     const std::uint64_t gather = requests(course::inspect(sums("gather")), course::Space::kGlobal);
     EXPECT_GE(registers, 4U * 300 * 5);
     EXPECT_LT(registers, 4U * 300 * 5 + 200);
-    EXPECT_GE(gather, 4U * 300 * 10);
+    EXPECT_GE(gather, 4U * 300 * 14);
 }
 
 TEST_F(Lesson, ATileIsReadWithoutBankConflicts) {

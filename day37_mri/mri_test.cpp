@@ -101,9 +101,10 @@ TEST_P(VersionTest, AnyNumberOfVoxels) {
         EXPECT_EQ(sums_on_grid({nx, 1, 1}, 5), "") << nx << " voxels";
 }
 
-// Samples around a warp, a tile of 256 and a chunk of 2,048.
+// Samples around a warp, a tile of 256 and chunks of 1,024 and 2,048.
 TEST_P(VersionTest, AnyNumberOfSamples) {
-    for (const std::size_t samples : {0, 1, 2, 31, 32, 33, 255, 256, 257, 1021, 2047, 2048, 2049, 4097})
+    for (const std::size_t samples :
+         {0, 1, 2, 31, 32, 33, 255, 256, 257, 1021, 1023, 1024, 1025, 2047, 2048, 2049, 4097})
         EXPECT_EQ(sums_on_grid({3, 2, 1}, samples), "") << samples << " samples";
 }
 
@@ -193,11 +194,13 @@ TEST_P(VersionTest, UsesTheGivenStream) {
     GuardedBuffer<float> re(voxels.size());
     GuardedBuffer<float> im(voxels.size());
     day37::Workspace workspace({grid, k.size()});
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreate(&stream));
-    GetParam()->launcher(inputs.k(), inputs.voxels(), {re.span(), im.span()}, workspace, stream);
-    CUDA_CHECK(cudaStreamSynchronize(stream));
-    CUDA_CHECK(cudaStreamDestroy(stream));
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher(inputs.k(), inputs.voxels(), {re.span(), im.span()}, workspace, stream);
+    });
+    CUDA_CHECK(cudaDeviceSynchronize());
+    re.spoil();
+    im.spoil();
+    work.run();
     const course::VerifyResult result = day37::verify_sums(
         re.to_host(), im.to_host(), day37::sums_on_cpu(k, voxels), k.size(), {.fixed = 10 + extra_error()});
     EXPECT_TRUE(result.ok()) << result.message();

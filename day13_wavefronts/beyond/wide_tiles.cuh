@@ -14,7 +14,8 @@ constexpr int kWidePivots = 64;  // vertices k0 to k0 + 63 are allowed in one ro
 
 // Idea: the pivot tile in registers, 4 x 4 cells per thread. In step k, the threads that have row k
 // and column k pass them on through shared memory, in two buffers by turns.
-// Cost removed: a second barrier per step, and most accesses to shared memory.
+// Cost removed: most accesses to shared memory: 8 loads for 16 cells, where pivot_tile has three
+// loads and a store for each.
 // Still limits it: not measured yet. One block works, and all others wait for it.
 __global__ void __launch_bounds__(kThreads* kThreads) wide_pivot_tile(float* distance, int n, int k0) {
     __shared__ float row[2][kWidePivots];

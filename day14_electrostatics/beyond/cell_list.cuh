@@ -94,7 +94,7 @@ __device__ inline float distance_to(float coordinate, float low, float high) {
 // them from there.
 // Cost removed: the capacity, and most atoms that are too far away. Adding up is for atoms near the
 // warp's own points, and rows out of reach are not loaded.
-// Still limits it: not measured yet. By geometry, 56 % of the collected pairs are within the
+// Still limits it: not measured yet. By geometry, about half of the collected pairs are within the
 // cutoff, if it is 12 times the spacing.
 __global__ void potential_cell_list(Bins bins, CellMemory memory, Grid grid, float cutoff, float* potential) {
     __shared__ Atom near[kWarps][32];

@@ -27,7 +27,7 @@ __global__ void potential_shared_atoms(const Atom* atoms, std::size_t n, Grid gr
             const Atom atom = tile[i];
             const float dy = grid.at(y) - atom.y;
             const float dz = grid.at(z) - atom.z;
-            const float in_common = dy * dy + dz * dz + kSoftening;
+            const float in_common = kSoftening + dy * dy + dz * dz;
 #pragma unroll
             for (int k = 0; k < kPoints; ++k) {
                 const float dx = grid.at(x + k * kBlockX) - atom.x;

@@ -14,7 +14,9 @@ struct PackedSample {
     float kx, ky, kz, mu_re, mu_im;
 };
 
-__constant__ PackedSample constant_samples[kChunk];
+// A module has 64 KB of constant memory, of which mri.cuh takes 40.
+constexpr int kStructChunk = 1024;
+__constant__ PackedSample constant_samples[kStructChunk];
 
 __global__ void pack_samples(Samples s, Mu mu, PackedSample* packed) {
     const int m = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -49,8 +51,8 @@ inline void launch_constant_structs(Samples s, Mu mu, Positions r, Sums out, Pac
     pack_samples<<<blocks_for_each(s.count), kBlock, 0, stream>>>(s, mu, packed);
     cudaMemsetAsync(out.re, 0, r.count * sizeof(float), stream);
     cudaMemsetAsync(out.im, 0, r.count * sizeof(float), stream);
-    for (int first = 0; first < s.count; first += kChunk) {
-        const int count = s.count - first < kChunk ? s.count - first : kChunk;
+    for (int first = 0; first < s.count; first += kStructChunk) {
+        const int count = s.count - first < kStructChunk ? s.count - first : kStructChunk;
         cudaMemcpyToSymbolAsync(constant_samples, packed + first, count * sizeof(PackedSample), 0,
                                 cudaMemcpyDeviceToDevice, stream);
         gather_constant_structs<<<blocks_for_each(r.count), kBlock, 0, stream>>>(count, r, out);

@@ -128,7 +128,7 @@ void enqueue_paths(DeviceSpan<float> distance, std::size_t n, cudaStream_t strea
     CUDA_CHECK_LAUNCH();
 }
 
-// Launches of one thread per cell, and passes over the whole matrix: more would take many seconds.
+// Passes over the whole matrix: more would take many seconds.
 std::string constraint_of_per_vertex(const std::size_t& n) {
     return n <= 8192 ? "" : "more than 8192 passes over the matrix would take long";
 }

@@ -30,8 +30,10 @@ inline void launch_host_stream(unsigned n, unsigned* counter, cudaStream_t strea
 // called cudaTriggerProgrammaticLaunchCompletion(). It waits until this one is complete before it
 // uses what that has written.
 __global__ void add_one_overlapped(unsigned* counter) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion();
     cudaGridDependencySynchronize();
+#endif
     ++*counter;
 }
 

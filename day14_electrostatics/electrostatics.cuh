@@ -2,9 +2,9 @@
 //
 //   version       who computes a pair, atom and point       what limits it
 //   scatter       a thread per atom adds to all points      an atomic for every pair
-//   gather        a thread per point reads all atoms        nine instructions for every pair
+//   gather        a thread per point reads all atoms        not measured yet
 //   coarsened     a thread has four points of a row         not measured yet
-//   coalesced     the four are 32 points apart              small slices: a launch has too few blocks
+//   coalesced     the four are 32 points apart              not measured yet
 //   all_slices    one launch for all slices                 not measured yet
 //   binned        with a cutoff: only atoms of near bins    several times as many atoms as needed are read
 //
@@ -79,9 +79,9 @@ constexpr int kBlockY = 4;
 // Idea: one thread per point. It reads all atoms and keeps its sum in a register. All lanes read
 // the same atom at the same time, so constant memory broadcasts it (day 10).
 // Cost removed: the atomics. A thread stores once per chunk.
-// Still limits it: nine instructions for every pair: three differences, three multiply-adds (the
-// first of them adds kSoftening), the root (without what `rsqrtf` does for subnormal numbers), the
-// sum, and the load of the atom.
+// Still limits it: not measured yet. A pair takes nine instructions: three differences, three
+// multiply-adds (the first of them adds kSoftening), the root (without what `rsqrtf` does for
+// subnormal numbers), the sum, and the load of the atom.
 __global__ void potential_gather(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockX + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -151,9 +151,9 @@ inline void launch_coarsened(const Atom* atoms, std::size_t n, const Grid& grid,
 // Idea: the four points of a thread are 32 points apart, so that in each load and store the lanes
 // of a warp have adjacent points.
 // Cost removed: three quarters of the sectors that loads and stores request.
-// Still limits it: for small slices, the launch. A slice of 256 x 256 points has 128 blocks of 128
-// threads, less than one block for each SM of an H200, and the next slice starts when all of them
-// have finished.
+// Still limits it: not measured yet. For small slices it should be the launch: a slice of 256 x 256
+// points has 128 blocks of 128 threads, less than one block for each SM of an H200, and the next
+// slice starts when all of them have finished.
 __global__ void potential_coalesced(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);

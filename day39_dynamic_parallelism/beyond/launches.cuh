@@ -14,6 +14,7 @@
 #include <cuda_runtime.h>
 
 #include "../pending.hpp"
+#include "common/device/launch.hpp"
 
 namespace day39 {
 
@@ -28,7 +29,8 @@ inline void launch_host_stream(unsigned n, unsigned* counter, cudaStream_t strea
 
 // Programmatic dependent launch: the next grid may begin as soon as all blocks of this one have
 // called cudaTriggerProgrammaticLaunchCompletion(). It waits until this one is complete before it
-// uses what that has written.
+// uses what that has written. Older GPUs than Hopper, for which launch_early() launches as usual,
+// have no such instructions.
 __global__ void add_one_overlapped(unsigned* counter) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion();
@@ -38,16 +40,9 @@ __global__ void add_one_overlapped(unsigned* counter) {
 }
 
 inline void launch_programmatic(unsigned n, unsigned* counter, cudaStream_t stream) {
-    cudaLaunchAttribute overlap{};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = config.blockDim = dim3(1);
-    config.stream = stream;
-    config.attrs = &overlap;
-    config.numAttrs = 1;
     for (unsigned i = 0; i < n; ++i)
-        CUDA_CHECK(cudaLaunchKernelEx(&config, add_one_overlapped, counter));
+        course::launch_early(add_one_overlapped, {.grid = dim3(1), .block = dim3(1), .stream = stream},
+                             counter);
 }
 
 __global__ void launch_children(unsigned n, unsigned* counter) {

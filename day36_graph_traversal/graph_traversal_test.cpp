@@ -325,8 +325,15 @@ TEST(Cooperative, EachBlockHasAPartOfALevel) {
     CUDA_CHECK(cudaDeviceSynchronize());
     const std::vector<Vertex> queue = workspace.queue.to_host();
     std::vector<Vertex> entry_of(graph.vertices());
-    for (Vertex i = 0; i < kFirst; ++i)
-        entry_of[queue[1 + i]] = i;
+    for (Vertex i = 0; i < kFirst; ++i) {
+        const Vertex first = queue[1 + i], second = queue[1 + kFirst + i];
+        ASSERT_TRUE(first >= 1 && first <= kFirst)
+            << "entry " << i << " of level 1 is " << first << "; expected 1 to " << kFirst;
+        ASSERT_TRUE(second > kFirst && second <= 2 * kFirst)
+            << "entry " << i << " of level 2 is " << second << "; expected " << kFirst + 1 << " to "
+            << 2 * kFirst;
+        entry_of[first] = i;
+    }
     const auto block_of = [&](Vertex i) { return entry_of[queue[1 + kFirst + i] - kFirst] / kOfBlock; };
     for (Vertex i = 0; i < kFirst; ++i)
         ASSERT_EQ(block_of(i), block_of(i / kOfBlock * kOfBlock))

@@ -92,10 +92,10 @@ inline void launch_each_twice(const Atom* atoms, std::size_t n, double* sums, do
 // each two tiles meet once, and all tiles have the same work. blockIdx.y shares out the steps along
 // the ring, so that there are blocks enough.
 // Cost removed: half of the pairs, and SMs without work where there are few atoms.
-// Still limits it: not measured yet. A pair takes nine instructions: a load of the other atom, which
-// all lanes read at once, three differences, three multiply-adds, the root and the sum (without what
-// `rsqrtf` does for subnormal numbers). By arithmetic, the issue of instructions limits
-// it more than the roots, which take as long as eight instructions.
+// Still limits it: not measured yet. A pair takes nine instructions: a load of the other atom,
+// which all lanes read at once, three differences, three multiply-adds, the root and the sum
+// (without what `rsqrtf` does for subnormal numbers). By arithmetic, the issue of instructions
+// limits it more than the roots, which take as long as eight instructions.
 __global__ void energy_each_once(const Atom* atoms, unsigned n, unsigned tiles, double* sums) {
     __shared__ Atom tile[kEnergyBlock];
     const unsigned i = blockIdx.x * kEnergyBlock + threadIdx.x;

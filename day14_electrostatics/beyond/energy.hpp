@@ -16,11 +16,11 @@ namespace day14 {
 //
 //     energy[0] = sum over all pairs of atoms a and b, each once, of  charge_a * charge_b / sqrt(s)
 //
-// in the square of the elementary charge per angstrom; 332.06 times as much is kcal / mol. A term is
-// a float, the sum of terms of a thread, too; the rest is in double. Fewer than two atoms have the
-// energy 0. Coordinates of more than 1e18 angstrom have no meaning. Throws std::invalid_argument
-// unless `energy` has one element and there are at most kMostEnergyAtoms, CudaError when a launch
-// fails.
+// in the square of the elementary charge per angstrom; 332.06 times as much is kcal / mol. A term
+// is a float, the sum of terms of a thread, too; the rest is in double. Fewer than two atoms have
+// the energy 0. Coordinates of more than 1e18 angstrom have no meaning. Throws
+// std::invalid_argument unless `energy` has one element and there are at most kMostEnergyAtoms,
+// CudaError when a launch fails.
 using EnergyLauncher = void (*)(course::DeviceSpan<const Atom> atoms, course::DeviceSpan<double> energy,
                                 cudaStream_t stream);
 

@@ -191,11 +191,14 @@ TEST(Molecule, IsCompactAndHasTwoSides) {
     const std::vector<Atom> atoms = day14::random_molecule(kResidues, kSeed);
     ASSERT_EQ(atoms.size(), 4 * kResidues);
     double dipole = 0;
+    double charge = 0;
     for (const Atom& atom : atoms) {
         // A ball of 200 residues has a radius of 18.6 angstrom; the rest is the side chains.
         EXPECT_LT(std::sqrt(atom.x * atom.x + atom.y * atom.y + atom.z * atom.z), 19 + 3.8 + 3);
         dipole += static_cast<double>(atom.x) * static_cast<double>(atom.charge);
+        charge += static_cast<double>(atom.charge);
     }
+    EXPECT_EQ(charge, 0);
     EXPECT_GT(dipole, 50) << "in elementary charges times angstrom";
     const std::vector<Atom> again = day14::random_molecule(kResidues, kSeed);
     for (std::size_t i = 0; i < atoms.size(); ++i)

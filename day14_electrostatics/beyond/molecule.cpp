@@ -75,11 +75,16 @@ std::vector<Atom> random_molecule(std::size_t residues, std::uint64_t seed) {
         add(moved(at, dipole, 0.6f), 0.5f);
         add(moved(at, dipole, -0.6f), -0.5f);
         const Place side_chain = direction(random);
-        const bool is_charged = i % 3 == 0;
-        const bool as_side = random.below(4) != 0;
-        const float sign = (at.x >= 0) == as_side ? 1.0f : -1.0f;
         add(moved(at, side_chain, 1.5f), 0);
-        add(moved(at, side_chain, 3.0f), is_charged ? sign : 0.0f);
+        add(moved(at, side_chain, 3.0f), 0);
+        // Residues 0 and 3 of each six get their charges together, when both places are known.
+        if (i % 6 == 3) {
+            Atom& here = atoms.back();
+            Atom& before = atoms[atoms.size() - 1 - std::size_t{3} * 4];
+            const bool by_side = random.below(4) != 0;
+            here.charge = (here.x > before.x) == by_side ? 1.0f : -1.0f;
+            before.charge = -here.charge;
+        }
     }
     return atoms;
 }

@@ -32,7 +32,7 @@ constexpr double kMostScattered = 2e9;
 // Pairs of atoms, of which the reference of the energy computes all.
 constexpr double kMostAtomPairs = 1e10;
 // What a pair takes in a plain loop on one thread, in seconds. An estimate.
-constexpr double kPlainPair = 4e-9;
+constexpr double kPlainPair = 6e-9;
 
 struct Data {
     Data(const Grid& g, std::size_t n, float c)

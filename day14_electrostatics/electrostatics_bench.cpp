@@ -41,7 +41,7 @@ struct Data {
           atoms(day14::random_atoms(n, g, 14)),
           device(std::span<const Atom>(atoms)),
           out(points(g)) {
-        const std::size_t most = std::max<std::size_t>(kMostOnCpu / std::max<std::size_t>(n, 1), 1000);
+        const std::size_t most = std::max<std::size_t>(kMostOnCpu / n, 1000);
         const std::size_t step = std::max<std::size_t>(points(g) / most, 1);
         // A prime number of points apart, or nearly: in all columns of the grid.
         for (std::size_t i = 0; i < points(g); i += step == 1 ? 1 : step | 1)

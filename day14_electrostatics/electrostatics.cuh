@@ -11,7 +11,8 @@
 // The potential at a point is the sum of charge / distance over the atoms: n atoms and m points
 // make n * m pairs. The first five versions compute them all. If the potential of an atom ends at a
 // cutoff distance, n * m becomes m times the atoms within it. Each kernel is followed by its
-// launch. beyond/ has atoms in shared memory, square roots by other instructions, and sorted atoms.
+// launch. beyond/ has atoms in shared memory, square roots by other instructions, sorted atoms, and
+// the energy of all pairs.
 //
 //   ./course run day14                                     every version, verified and timed
 //   ./course run day14 --program                           program.cu: one map, from main() to the result

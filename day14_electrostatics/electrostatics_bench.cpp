@@ -7,14 +7,18 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "beyond/energy.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "electrostatics.hpp"
+#include "electrostatics_plain_loop.hpp"
 
 namespace {
 
@@ -25,6 +29,11 @@ using day14::Grid;
 constexpr std::size_t kMostOnCpu = 400'000'000;
 // Pairs beyond which `scatter` takes too long to repeat on a GPU.
 constexpr double kMostScattered = 2e9;
+// Pairs of atoms, of which the reference of the energy computes all.
+constexpr double kMostAtomPairs = 1e10;
+// What a pair takes in a plain loop on one thread, in seconds. An estimate.
+constexpr double kPlainPair = 6e-9;
+
 struct Data {
     Data(const Grid& g, std::size_t n, float c)
         : grid(g),
@@ -60,10 +69,14 @@ struct Data {
     course::GuardedBuffer<float> out;
 };
 
-// With a cutoff, bench_sizes have 0.06 atoms per cubic angstrom in all boxes.
-course::Case make_case(const course::Dims& size, float cutoff) {
+void require_four(const course::Dims& size) {
     course::require(size.size() == 4, "size has ", size.size(),
                     " numbers; expected four, nx x ny x nz x atoms, for example 64x64x64x1000");
+}
+
+// With a cutoff, bench_sizes have 0.06 atoms per cubic angstrom in all boxes.
+course::Case make_case(const course::Dims& size, float cutoff) {
+    require_four(size);
     const std::size_t n = size[3];
     const double m =
         static_cast<double>(size[0]) * static_cast<double>(size[1]) * static_cast<double>(size[2]);
@@ -86,6 +99,46 @@ course::Case make_case(const course::Dims& size, float cutoff) {
     usual.versions(list, shape, [](const auto& version, Data& data, cudaStream_t stream) {
         version.launcher(data.device.span(), data.grid, data.cutoff, data.out.span(), stream);
     });
+    usual.plain_loop(
+        list.front().work(shape), pairs * kPlainPair,
+        [m] { return course::unwritten<float>(static_cast<std::size_t>(m)); },
+        [](const Data& data, std::span<float> out, int threads) {
+            day14::potential_plainly(data.atoms, data.grid, data.cutoff, out, threads);
+        },
+        [](const Data& data, const std::vector<float>& out) { return data.verify(out); });
+    return usual.result;
+}
+
+struct EnergyData {
+    explicit EnergyData(std::vector<Atom> all)
+        : atoms(std::move(all)),
+          expected(day14::energy_on_cpu(atoms)),
+          device(std::span<const Atom>(atoms)),
+          energy(1) {}
+
+    std::vector<Atom> atoms;
+    day14::ExpectedEnergy expected;
+    course::DeviceBuffer<Atom> device;
+    course::GuardedBuffer<double> energy;
+};
+
+// The energy of the atoms alone: of the grid only the box counts, in which they are.
+course::Case energy_case(const course::Dims& size) {
+    require_four(size);
+    const std::size_t n = size[3];
+    if (static_cast<double>(n) * static_cast<double>(n) / 2 > kMostAtomPairs) return {};
+    const Grid box{static_cast<int>(size[0]), static_cast<int>(size[1]), static_cast<int>(size[2]), 1};
+    course::UsualCase<EnergyData> usual(fmt::format("energy {}x{}x{}x{}", box.nx, box.ny, box.nz, n), "float",
+                                        std::make_shared<EnergyData>(day14::random_atoms(n, box, 14)));
+    usual.output(&EnergyData::energy, [](const EnergyData& data, const std::vector<double>& got) {
+        // Units of 2^-24, in the epsilon of double.
+        return course::verify(got, std::vector<double>{data.expected.energy}, {.factor = 0x1p28},
+                              std::vector<double>{data.expected.roundings});
+    });
+    usual.versions(day14::energy_versions(), n,
+                   [](const auto& version, EnergyData& data, cudaStream_t stream) {
+                       version.launcher(data.device.span(), data.energy.span(), stream);
+                   });
     return usual.result;
 }
 
@@ -103,6 +156,6 @@ int main(int argc, char** argv) {
                                                   {64, 64, 64, 15625},
                                                   {128, 128, 128, 125000},
                                                   {256, 256, 256, 1000000}},
-                                  .make_cases = {with_cutoff(0), with_cutoff(12)}};
+                                  .make_cases = {with_cutoff(0), with_cutoff(12), energy_case}};
     return course::run_program(program, argc, argv);
 }

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "beyond/energy.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/test/inspection_test.hpp"
 #include "electrostatics.hpp"
@@ -38,6 +40,16 @@ TEST_F(Lesson, NoVersionHasRaces) {
     for (const day14::Version& version : day14::versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_NO_RACES(map(version));
+    }
+}
+
+// Three tiles, of which the last is not full.
+TEST(Energy, NoVersionHasRaces) {
+    const DeviceBuffer<Atom> atoms{std::span<const Atom>(day14::random_atoms(300, {9, 9, 9, 2}, 14))};
+    DeviceBuffer<double> energy(1);
+    for (const day14::EnergyVersion& version : day14::energy_versions()) {
+        SCOPED_TRACE(version.name);
+        EXPECT_NO_RACES([&] { version.launcher(atoms.span(), energy.span(), nullptr); });
     }
 }
 

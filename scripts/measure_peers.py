@@ -675,6 +675,80 @@ def stencil_peers(words):
     yield "torch_compile", lambda: run(fast, grid, other, sweeps), check
 
 
+def random_cloud(extents, spacing, n):
+    """Day 14's atoms: their places, half an angstrom further out than the box, and their charges."""
+    torch.manual_seed(14)
+    size = torch.tensor([e * spacing + 1 for e in extents], device="cuda")
+    return torch.rand(n, 3, device="cuda") * size - 0.5, torch.rand(n, device="cuda") * 2 - 1
+
+
+def potential_peers(words):
+    """The potential of all atoms at all points: "all_pairs 64x64x64x4000" is NX x NY x NZ x atoms.
+    Eager PyTorch has an array of all pairs, so it computes slice by slice.
+    """
+    nx, ny, nz, n = numbers(words[1])
+    if nx * ny * n > 1 << 29:
+        return
+    atoms, charges = random_cloud((nx, ny, nz), 0.5, n)
+    x, y, z = (0.5 * torch.arange(e, device="cuda") for e in (nx, ny, nz))
+
+    def potential(x, y, z, atoms, charges):
+        dx, dy, dz = (axis[:, None] - atoms[:, i] for i, axis in enumerate((x, y, z)))
+        s = dz[:, None, None] ** 2 + dy[:, None] ** 2 + dx**2 + 1 / 4096
+        return (charges * torch.rsqrt(s)).sum(-1)
+
+    fast = compiled(potential)
+    eager = lambda: torch.cat([potential(x, y, z[k : k + 1], atoms, charges) for k in range(nz)])
+    once = lambda: fast(x, y, z, atoms, charges)
+
+    def check(work):
+        got, worst, largest = work(), 0.0, 0.0
+        for k in range(0, nz, max(1, nz // 4)):
+            row = ny // 2
+            exact = potential(
+                *(t.double() for t in (x, y[row : row + 1], z[k : k + 1], atoms, charges))
+            )
+            error = (got[k, row] - exact[0, 0]).abs().amax().item()
+            if not error <= worst:  # also when it is NaN
+                worst = error
+            largest = max(largest, exact.abs().amax().item())
+        return worst / largest, 1e-4
+
+    yield "pytorch_eager", eager, lambda: check(eager)
+    yield "torch_compile", once, lambda: check(once)
+
+
+def energy_peers(words):
+    """The energy of day 14's atoms. Each pair is computed twice: a triangle is no saving for PyTorch."""
+    nx, ny, nz, n = numbers(words[1])
+    atoms, charges = random_cloud((nx, ny, nz), 1, n)
+
+    def shares(first, last, atoms, charges, absolute=False):
+        d = [atoms[first:last, None, i] - atoms[:, i] for i in range(3)]
+        inverse = torch.rsqrt(d[0] ** 2 + d[1] ** 2 + d[2] ** 2 + 1 / 4096)
+        own = torch.arange(first, last, device="cuda")[:, None] == torch.arange(n, device="cuda")
+        q = charges.abs() if absolute else charges
+        return torch.where(own, 0, q * inverse).sum(1).double() * q[first:last]
+
+    energy = lambda atoms, charges: shares(0, n, atoms, charges).sum() / 2
+    fast = compiled(energy)
+
+    def check(work):
+        exact = magnitude = 0.0
+        step = max(1, (1 << 26) // n)
+        for first in range(0, n, step):
+            part = (first, min(first + step, n), atoms.double(), charges.double())
+            exact += shares(*part).sum().item() / 2
+            magnitude += shares(*part, absolute=True).sum().item() / 2
+        return abs(work().item() - exact) / magnitude, 1e-5
+
+    eager = lambda: energy(atoms, charges)
+    if n * n <= 1 << 30:
+        yield "pytorch_eager", eager, lambda: check(eager)
+    once = lambda: fast(atoms, charges)
+    yield "torch_compile", once, lambda: check(once)
+
+
 def max_pool_peers(words):
     n, c, h, w, window, stride = numbers(words[1])
     x = torch.randn(n, c, h, w, device="cuda")
@@ -741,6 +815,8 @@ PEERS = {
     "7-point": stencil_peers,
     "25-point": stencil_peers,
     "27-point": stencil_peers,
+    "all_pairs": potential_peers,
+    "energy": energy_peers,
     "max_pool": max_pool_peers,
     "lenet_step": lenet_peers,
     "nearest_neighbours": neighbour_peers,

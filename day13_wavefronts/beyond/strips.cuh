@@ -200,7 +200,7 @@ void launch_sweep_strips(const Rule& rule, const typename Rule::Element* a, int 
 }
 
 // The lengths of leashes from their squares.
-__global__ void take_roots(float* values, int n) {
+inline __global__ void take_roots(float* values, int n) {
     const int j = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (j < n) values[j] = sqrtf(values[j]);
 }
@@ -210,7 +210,7 @@ inline void launch_take_roots(float* values, int n, cudaStream_t stream) {
 }
 
 // Without points on one curve: no walk, unless both are empty.
-__global__ void frechet_borders(float* values, int n, bool is_a_empty) {
+inline __global__ void frechet_borders(float* values, int n, bool is_a_empty) {
     const int j = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (j < n) values[j] = j == 0 && is_a_empty ? 0 : INFINITY;
 }

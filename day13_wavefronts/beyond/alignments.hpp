@@ -93,4 +93,100 @@ struct TracedOnCpu {
 TracedOnCpu trace_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b);
 TracedOnCpu local_trace_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b, const Scoring& scoring);
 
+// --- Affine gaps ---------------------------------------------------------------------------------
+
+// As Scoring, but a gap of k symbols scores open + k * extend.
+struct AffineScoring {
+    int match = 2;      // > 0
+    int mismatch = -1;  // <= 0
+    int open = -3;      // <= 0
+    int extend = -1;    // <= 0
+};
+
+// Device memory for sequences of which b has at most `n` symbols, a at most `m`.
+class AffineWorkspace {
+  public:
+    // Throws as TraceWorkspace does.
+    AffineWorkspace(std::size_t m, std::size_t n);
+    AffineWorkspace(const AffineWorkspace&) = delete;
+    AffineWorkspace& operator=(const AffineWorkspace&) = delete;
+
+    std::size_t m() const { return m_; }
+    std::size_t n() const { return n_; }
+    int* row() { return row_.data(); }
+    int* board() { return board_.data(); }
+
+  private:
+    std::size_t m_;
+    std::size_t n_;
+    course::DeviceBuffer<int> row_;  // 3 (n + 1)
+    course::DeviceBuffer<int> board_;
+};
+
+// Enqueues on `stream`: *score = the best score of a local alignment with affine gaps; 0 if there is
+// none above 0. Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
+using AffineLauncher = void (*)(course::DeviceSpan<const Symbol> a, course::DeviceSpan<const Symbol> b,
+                                const AffineScoring& scoring, course::DeviceSpan<int> score,
+                                AffineWorkspace& workspace, cudaStream_t stream);
+using AffineVersion = course::Version<AffineLauncher, Sequences>;
+std::span<const AffineVersion> affine_versions();
+
+// The reference: plain loops over three rows.
+int affine_score_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b, const AffineScoring& scoring);
+
+// --- One query, many sequences -------------------------------------------------------------------
+
+// In device memory, as kernels see it.
+struct DatabaseView {
+    const Symbol* symbols;       // sequence k has symbols begins[k] to begins[k + 1] - 1
+    const std::int64_t* begins;  // count + 1
+    const int* order;            // the sequences, from the longest to the shortest
+    int count;
+    int* row;     // of a search: an element for each symbol
+    int* ticket;  // of a search: the next sequence in this order
+};
+
+// Sequences in device memory, and what a search needs beside them, 5 bytes for each symbol. Two
+// searches that may run at the same time need two databases.
+class Database {
+  public:
+    // Sequence k has symbols begins[k] to begins[k + 1] - 1; it may be empty. Throws
+    // std::invalid_argument unless `begins` starts with 0, never decreases and ends with
+    // symbols.size(), with at most 2^30 symbols in a sequence and 2^30 sequences; CudaError when
+    // there is no memory.
+    Database(std::span<const Symbol> symbols, std::span<const std::int64_t> begins);
+
+    std::size_t count() const { return order_.size(); }
+    std::size_t longest() const { return longest_; }
+    double symbols() const { return static_cast<double>(symbols_.size()); }
+    DatabaseView view();
+
+  private:
+    std::size_t longest_ = 0;
+    course::DeviceBuffer<Symbol> symbols_;
+    course::DeviceBuffer<std::int64_t> begins_;
+    course::DeviceBuffer<int> order_;
+    course::DeviceBuffer<int> row_;
+    course::DeviceBuffer<int> ticket_;
+};
+
+struct Search {
+    std::size_t query = 0;      // symbols
+    std::size_t sequences = 0;  // of the database
+    double symbols = 0;         // of the database
+    int most = 0;               // the highest score that is possible
+    double cells() const { return static_cast<double>(query) * symbols; }
+};
+
+// Enqueues on `stream`: scores[k] = the best local alignment's score of the query and sequence k of
+// the database. Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
+using SearchLauncher = void (*)(course::DeviceSpan<const Symbol> query, Database& database,
+                                const Scoring& scoring, course::DeviceSpan<int> scores, cudaStream_t stream);
+using SearchVersion = course::Version<SearchLauncher, Search>;
+std::span<const SearchVersion> search_versions();
+
+// The reference: local_score_on_cpu() for each sequence.
+std::vector<int> search_on_cpu(std::span<const Symbol> query, std::span<const Symbol> symbols,
+                               std::span<const std::int64_t> begins, const Scoring& scoring);
+
 }  // namespace day13

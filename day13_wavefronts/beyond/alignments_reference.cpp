@@ -75,4 +75,38 @@ TracedOnCpu local_trace_on_cpu(std::span<const Symbol> a, std::span<const Symbol
     return walk(table, a, b, best_i, best_j, scoring.match, scoring.mismatch, scoring.gap, true);
 }
 
+int affine_score_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b, const AffineScoring& scoring) {
+    // Of a gap that has not been opened: small, and still no sum overflows.
+    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min() / 2;
+    std::vector<std::int64_t> score(b.size() + 1, 0);
+    std::vector<std::int64_t> in_gap_of_a(b.size() + 1, kNone);
+    std::int64_t best = 0;
+    for (const Symbol of_a : a) {
+        std::int64_t diagonal = 0;
+        std::int64_t in_gap_of_b = kNone;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            in_gap_of_b = std::max(in_gap_of_b, score[j - 1] + scoring.open) + scoring.extend;
+            in_gap_of_a[j] = std::max(in_gap_of_a[j], score[j] + scoring.open) + scoring.extend;
+            const std::int64_t paired = diagonal + (of_a == b[j - 1] ? scoring.match : scoring.mismatch);
+            diagonal = score[j];
+            score[j] = std::max({std::int64_t{0}, paired, in_gap_of_b, in_gap_of_a[j]});
+            best = std::max(best, score[j]);
+        }
+    }
+    return static_cast<int>(best);
+}
+
+std::vector<int> search_on_cpu(std::span<const Symbol> query, std::span<const Symbol> symbols,
+                               std::span<const std::int64_t> begins, const Scoring& scoring) {
+    const std::size_t count = begins.empty() ? 0 : begins.size() - 1;
+    std::vector<int> scores(count);
+#pragma omp parallel for schedule(dynamic)
+    for (std::size_t k = 0; k < count; ++k) {
+        const auto begin = static_cast<std::size_t>(begins[k]);
+        const auto length = static_cast<std::size_t>(begins[k + 1] - begins[k]);
+        scores[k] = local_score_on_cpu(query, symbols.subspan(begin, length), scoring);
+    }
+    return scores;
+}
+
 }  // namespace day13

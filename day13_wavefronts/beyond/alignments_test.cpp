@@ -274,11 +274,12 @@ INSTANTIATE_TEST_SUITE_P(DayThirteen, LocalTraceTest, course::each_of(day13::loc
                          course::VersionName());
 
 TEST_P(LocalTraceTest, TheScriptHasTheBestScore) {
+    const day13::Scoring scorings[] = {{}, {5, -4, -1}, {1, 0, 0}};
+    std::size_t round = 0;
     for (const auto& [m, n] : kShapes)
         for (const Pattern pattern : kPatterns)
-            for (const day13::Scoring& scoring :
-                 {day13::Scoring{}, day13::Scoring{5, -4, -1}, day13::Scoring{1, 0, 0}})
-                expect_right(make_pair(m, n, pattern), scoring, kNames[static_cast<std::size_t>(pattern)]);
+            expect_right(make_pair(m, n, pattern), scorings[round++ % std::size(scorings)],
+                         kNames[static_cast<std::size_t>(pattern)]);
 }
 
 TEST_P(LocalTraceTest, ManyStrips) {
@@ -298,9 +299,221 @@ TEST_P(LocalTraceTest, RefusesABadScoring) {
         "local alignment: match, mismatch and gap are 2, 1 and -1; expected match > 0, the others <= 0");
 }
 
+// --- Affine gaps ---------------------------------------------------------------------------------
+
+class AffineTest : public course::DeviceTestWithParam<const day13::AffineVersion*> {
+  protected:
+    static int score(const Pair& pair, const day13::AffineScoring& scoring) {
+        const DeviceBuffer<Symbol> a{std::span<const Symbol>(pair.a)};
+        const DeviceBuffer<Symbol> b{std::span<const Symbol>(pair.b)};
+        GuardedBuffer<int> result(1);
+        day13::AffineWorkspace workspace(pair.a.size(), pair.b.size());
+        GetParam()->launcher(a.span(), b.span(), scoring, result.span(), workspace, nullptr);
+        EXPECT_EQ(result.damage(), "");
+        return result.to_host()[0];
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayThirteen, AffineTest, course::each_of(day13::affine_versions()),
+                         course::VersionName());
+
+TEST_P(AffineTest, AllShapesAndPatterns) {
+    const day13::AffineScoring scorings[] = {{}, {5, -4, -10, -1}, {3, -2, 0, -2}, {4, -9, -1, 0}};
+    std::size_t round = 0;
+    for (const auto& [m, n] : kShapes) {
+        for (const Pattern pattern : kPatterns) {
+            const Pair pair = make_pair(m, n, pattern);
+            const day13::AffineScoring& scoring = scorings[round++ % std::size(scorings)];
+            EXPECT_EQ(score(pair, scoring), day13::affine_score_on_cpu(pair.a, pair.b, scoring))
+                << describe(pair, kNames[static_cast<std::size_t>(pattern)]) << ", open " << scoring.open;
+        }
+    }
+}
+
+TEST_P(AffineTest, ManyStrips) {
+    const Pair pair = make_pair(1300, 130, Pattern::kEdited);
+    EXPECT_EQ(score(pair, {}), day13::affine_score_on_cpu(pair.a, pair.b, {}));
+}
+
+// A gap of 200 symbols, over a whole strip, between two pieces of 60 equal pairs: worth it if it
+// costs less than one of the pieces.
+TEST_P(AffineTest, LongGaps) {
+    Pair pair;
+    for (int i = 0; i < 320; ++i)
+        pair.a.push_back(static_cast<Symbol>(i % 251));
+    pair.b = pair.a;
+    pair.b.erase(pair.b.begin() + 60, pair.b.begin() + 260);
+    const Pair turned{pair.b, pair.a};
+    for (const Pair& of : {pair, turned}) {
+        EXPECT_EQ(score(of, {2, -1, -7, 0}), 233);    // 120 pairs and the gap
+        EXPECT_EQ(score(of, {2, -9, -119, 0}), 121);  // just worth it
+        EXPECT_EQ(score(of, {2, -9, -121, 0}), 120);  // not any more
+        EXPECT_EQ(score(of, {200, -99, -7, -1}), 23793);
+    }
+}
+
+// Without `open` it is the other local alignment.
+TEST_P(AffineTest, WithoutOpeningItIsTheLinearGap) {
+    const Pair pair = make_pair(260, 131, Pattern::kEdited);
+    EXPECT_EQ(score(pair, {5, -4, 0, -3}), day13::local_score_on_cpu(pair.a, pair.b, {5, -4, -3}));
+}
+
+TEST_P(AffineTest, RefusesBadArguments) {
+    DeviceBuffer<Symbol> symbols = course::zeros<Symbol>(64);
+    DeviceBuffer<int> result(2);
+    day13::AffineWorkspace workspace(8, 8);
+    const auto message = [&](const day13::AffineScoring& scoring, std::size_t m, std::size_t scores) {
+        return course::refusal([&] {
+            GetParam()->launcher(symbols.span().subspan(0, m), symbols.span().subspan(20, 8), scoring,
+                                 result.span().subspan(0, scores), workspace, nullptr);
+        });
+    };
+    EXPECT_EQ(message({}, 8, 1), "");
+    EXPECT_EQ(message({}, 8, 2), "affine alignment: score has 2 elements; expected 1");
+    EXPECT_EQ(
+        message({}, 9, 1),
+        "affine alignment: workspace is for 8 and 8 symbols; expected at least as many as a and b have, "
+        "9 and 8");
+    EXPECT_EQ(
+        message({2, -1, 1, -1}, 8, 1),
+        "affine alignment: match, mismatch, open and extend are 2, -1, 1 and -1; expected match > 0, the "
+        "others <= 0");
+    EXPECT_EQ(
+        message({2, -1, -(1 << 30), -1}, 8, 1),
+        "affine alignment: match, mismatch, open and extend are 2, -1, -1073741824 and -1; expected scores "
+        "of up to 2^30 for 8 pairs, and open + extend of at least -2^30");
+}
+
+// --- One query, many sequences -------------------------------------------------------------------
+
+struct Sequences {
+    std::vector<Symbol> symbols;
+    std::vector<std::int64_t> begins{0};
+
+    void add(std::span<const Symbol> sequence) {
+        symbols.insert(symbols.end(), sequence.begin(), sequence.end());
+        begins.push_back(static_cast<std::int64_t>(symbols.size()));
+    }
+};
+
+// Sequences with the given lengths: every other one shares a piece with the query.
+Sequences make_sequences(std::span<const Symbol> query, std::span<const std::size_t> lengths,
+                         std::uint64_t seed = kSeed) {
+    Sequences all;
+    course::Random random(seed);
+    for (std::size_t k = 0; k < lengths.size(); ++k) {
+        std::vector<Symbol> sequence(lengths[k]);
+        const std::size_t from = query.empty() ? 0 : random.below(static_cast<std::uint32_t>(query.size()));
+        for (std::size_t j = 0; j < lengths[k]; ++j) {
+            sequence[j] = static_cast<Symbol>(random.below(4));
+            if (k % 2 == 0 && from + j < query.size() && random.below(9) > 0) sequence[j] = query[from + j];
+        }
+        all.add(sequence);
+    }
+    return all;
+}
+
+class SearchTest : public course::DeviceTestWithParam<const day13::SearchVersion*> {
+  protected:
+    static void expect_right(std::span<const Symbol> query, const Sequences& all,
+                             const day13::Scoring& scoring = {}) {
+        day13::Database database(all.symbols, all.begins);
+        const DeviceBuffer<Symbol> on_device(query);
+        GuardedBuffer<int> scores(database.count());
+        GetParam()->launcher(on_device.span(), database, scoring, scores.span(), nullptr);
+        EXPECT_EQ(scores.to_host(), day13::search_on_cpu(query, all.symbols, all.begins, scoring))
+            << "query of " << query.size() << " symbols, " << database.count() << " sequences";
+        EXPECT_EQ(scores.damage(), "");
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayThirteen, SearchTest, course::each_of(day13::search_versions()),
+                         course::VersionName());
+
+TEST_P(SearchTest, AllLengthsOfQueriesAndSequences) {
+    const std::size_t lengths[] = {0, 1, 7, 8, 9, 31, 32, 33, 100, 0, 130, 64, 5, 257, 3};
+    const day13::Scoring scorings[] = {{}, {5, -4, -1}, {1, 0, 0}};
+    std::size_t round = 0;
+    for (const std::size_t m : {0, 1, 3, 15, 16, 17, 127, 128, 129, 300}) {
+        const std::vector<Symbol> query = make_pair(m, 0, Pattern::kRandom).a;
+        expect_right(query, make_sequences(query, lengths), scorings[round++ % std::size(scorings)]);
+    }
+}
+
+// Groups of a warp that get no sequence, and no sequence at all.
+TEST_P(SearchTest, AllCountsOfSequences) {
+    const std::vector<Symbol> query = make_pair(40, 0, Pattern::kRandom).a;
+    for (const std::size_t count : {0, 1, 2, 3, 4, 5, 8, 9, 33})
+        expect_right(query, make_sequences(query, std::vector<std::size_t>(count, 20)));
+}
+
+TEST_P(SearchTest, ManySequences) {
+    course::Random random(20261202);
+    SCOPED_TRACE("course::Random seed 20261202");
+    std::vector<std::size_t> lengths(400);
+    for (std::size_t& length : lengths)
+        length = random.below(60);
+    const std::vector<Symbol> query = make_pair(140, 0, Pattern::kRandom).a;
+    expect_right(query, make_sequences(query, lengths, random.next()));
+}
+
+TEST_P(SearchTest, ADatabaseCanBeUsedAgain) {
+    const std::vector<Symbol> query = make_pair(200, 0, Pattern::kRandom).a;
+    const Sequences all = make_sequences(query, std::vector<std::size_t>{50, 90, 10});
+    day13::Database database(all.symbols, all.begins);
+    for (const std::size_t m : {200, 10, 150}) {
+        const auto part = std::span<const Symbol>(query).subspan(0, m);
+        const DeviceBuffer<Symbol> on_device(part);
+        GuardedBuffer<int> scores(3);
+        GetParam()->launcher(on_device.span(), database, {}, scores.span(), nullptr);
+        EXPECT_EQ(scores.to_host(), day13::search_on_cpu(part, all.symbols, all.begins, {}));
+    }
+}
+
+TEST_P(SearchTest, RefusesBadArguments) {
+    const Sequences all = make_sequences({}, std::vector<std::size_t>{5, 9});
+    day13::Database database(all.symbols, all.begins);
+    DeviceBuffer<Symbol> query = course::zeros<Symbol>(16);
+    DeviceBuffer<int> scores(3);
+    const auto message = [&](const day13::Scoring& scoring, course::DeviceSpan<int> out) {
+        return course::refusal([&] { GetParam()->launcher(query.span(), database, scoring, out, nullptr); });
+    };
+    EXPECT_EQ(message({}, scores.span().subspan(0, 2)), "");
+    EXPECT_EQ(message({}, scores.span()),
+              "search: scores has 3 elements; expected one for each sequence of the database, 2");
+    EXPECT_EQ(message({}, course::DeviceSpan<int>::from_device_pointer(
+                              reinterpret_cast<int*>(query.span().subspan(4, 8).data()), 2)),
+              "search: scores overlaps query; expected no element in common");
+    EXPECT_EQ(
+        message({2, 1, -1}, scores.span().subspan(0, 2)),
+        "local alignment: match, mismatch and gap are 2, 1 and -1; expected match > 0, the others <= 0");
+}
+
+TEST(Database, RefusesBadBegins) {
+    const std::vector<Symbol> symbols(5);
+    const auto message = [&](const std::vector<std::int64_t>& begins) {
+        return course::refusal([&] { day13::Database database(symbols, begins); });
+    };
+    EXPECT_EQ(message({0, 2, 5}), "");
+    EXPECT_EQ(message({}), "database: begins starts with nothing; expected 0");
+    EXPECT_EQ(message({1, 5}), "database: begins starts with 1; expected 0");
+    EXPECT_EQ(message({0, 4, 3, 5}), "database: begins[2] is 3; expected at least the element before it, 4");
+    EXPECT_EQ(message({0, 4}), "database: begins ends with 4; expected the number of symbols, 5");
+}
+
+TEST(OnTheCpu, KnownAffineScores) {
+    const auto score = [](const std::string& a, const std::string& b) {
+        return day13::affine_score_on_cpu(std::vector<Symbol>(a.begin(), a.end()),
+                                          std::vector<Symbol>(b.begin(), b.end()), {2, -3, -3, -1});
+    };
+    EXPECT_EQ(score("AAAACCCC", "AAAAGGCCCC"), 11);  // 8 pairs, one gap of 2
+    EXPECT_EQ(score("AAAACCCC", "AAAAGCCGCC"), 9);   // AAAACCC and AAAAGCC: no gap
+    EXPECT_EQ(score("AAAACCCC", "GGGG"), 0);
+}
+
 TEST(TraceWorkspace, RefusesMoreThan2To30Symbols) {
     EXPECT_EQ(course::refusal([] { day13::TraceWorkspace workspace(1, (std::size_t{1} << 30) + 1); }),
-              "traceback: b has 1073741825 symbols; expected at most 2^30");
+              "alignment: b has 1073741825 symbols; expected at most 2^30");
 }
 
 }  // namespace

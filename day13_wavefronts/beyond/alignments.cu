@@ -125,7 +125,7 @@ void check_search(DeviceSpan<const Symbol> query, const Database& database, cons
     check_scoring(scoring, std::min(query.size(), database.longest()));
 }
 
-template <int kLanes, int kEach>
+template <auto kLaunch>
 void enqueue_search(DeviceSpan<const Symbol> query, Database& database, const Scoring& scoring,
                     DeviceSpan<int> scores, cudaStream_t stream) {
     check_search(query, database, scoring, scores);
@@ -135,9 +135,24 @@ void enqueue_search(DeviceSpan<const Symbol> query, Database& database, const Sc
         return;
     }
     const LocalRule rule{scoring.match, scoring.mismatch, scoring.gap};
-    launch_search<kLanes, kEach>(rule, query.data(), static_cast<int>(query.size()), database.view(),
-                                 scores.data(), stream);
+    kLaunch(rule, query.data(), static_cast<int>(query.size()), database.view(), scores.data(), stream);
     CUDA_CHECK_LAUNCH();
+}
+
+std::string constraint_of_halves(const Search& size) {
+    return size.most < 1 << 15 ? "" : "scores may exceed 16 bits";
+}
+
+void enqueue_halves(DeviceSpan<const Symbol> query, Database& database, const Scoring& scoring,
+                    DeviceSpan<int> scores, cudaStream_t stream) {
+    check_search(query, database, scoring, scores);
+    const std::size_t pairs = std::min(query.size(), database.longest());
+    const std::int64_t most = scoring.match * static_cast<std::int64_t>(pairs);
+    constexpr int kLeast = -(1 << 15);
+    require(most < 1 << 15 && scoring.mismatch >= kLeast && scoring.gap >= kLeast,
+            "search: match, mismatch and gap are ", scoring.match, ", ", scoring.mismatch, " and ",
+            scoring.gap, ", with up to ", pairs, " pairs; expected scores and penalties that 16 bits hold");
+    enqueue_search<launch_search_halves<8, 16>>(query, database, scoring, scores, stream);
 }
 
 // The sequences are read, and a score is written for each of the database's.
@@ -194,9 +209,13 @@ DatabaseView Database::view() {
 }
 
 std::span<const SearchVersion> search_versions() {
-    static const std::array<SearchVersion, 2> list = {{
-        {"pair_warps", "a warp for each sequence, 4 rows per lane", enqueue_search<32, 4>, search_work},
-        {"pair_groups", "8 lanes for each sequence, 16 rows per lane", enqueue_search<8, 16>, search_work},
+    static const std::array<SearchVersion, 3> list = {{
+        {"pair_warps", "a warp for each sequence, 4 rows per lane", enqueue_search<launch_search<32, 4>>,
+         search_work},
+        {"pair_groups", "8 lanes for each sequence, 16 rows per lane", enqueue_search<launch_search<8, 16>>,
+         search_work},
+        {"pair_halves", "two sequences in the halves of each register", enqueue_halves, search_work,
+         constraint_of_halves},
     }};
     return list;
 }

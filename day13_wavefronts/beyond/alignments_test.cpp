@@ -489,6 +489,32 @@ TEST_P(SearchTest, RefusesBadArguments) {
         "local alignment: match, mismatch and gap are 2, 1 and -1; expected match > 0, the others <= 0");
 }
 
+// Scores of up to 2^15 - 1, and penalties down to -2^15.
+TEST_P(SearchTest, TheLargestScoresOf16Bits) {
+    const std::vector<Symbol> query = make_pair(31, 0, Pattern::kRandom).a;
+    Sequences all;
+    all.add(query);
+    all.add(std::span(query).subspan(5, 9));
+    all.add(query);
+    expect_right(query, all, {1057, -32768, -32768});  // 31 * 1057 = 32,767
+    expect_right(query, all, {1057, 0, -32768});
+}
+
+TEST(SearchOfHalves, RefusesScoresBeyond16Bits) {
+    const Sequences all = make_sequences({}, std::vector<std::size_t>{30, 32});
+    day13::Database database(all.symbols, all.begins);
+    DeviceBuffer<Symbol> query = course::zeros<Symbol>(40);
+    DeviceBuffer<int> scores(2);
+    const day13::SearchVersion& version = course::find_version(day13::search_versions(), "pair_halves");
+    EXPECT_EQ(course::refusal([&] {
+                  version.launcher(query.span(), database, {1024, 0, 0}, scores.span(), {});
+              }),
+              "search: match, mismatch and gap are 1024, 0 and 0, with up to 32 pairs; expected scores and "
+              "penalties that 16 bits hold");
+    EXPECT_EQ(version.cannot_run({.most = 32768}), "scores may exceed 16 bits");
+    EXPECT_EQ(version.cannot_run({.most = 32767}), "");
+}
+
 TEST(Database, RefusesBadBegins) {
     const std::vector<Symbol> symbols(5);
     const auto message = [&](const std::vector<std::int64_t>& begins) {

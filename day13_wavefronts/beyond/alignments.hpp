@@ -1,5 +1,5 @@
-// Day 13, beyond: alignments themselves, gaps that cost by opening and extending them, and one query
-// against many sequences. The kernels are in traceback.cuh, affine.cuh and database.cuh.
+// Day 13, beyond: alignments themselves, gaps that cost by opening and extending them, and one
+// query against many sequences. The kernels are in traceback.cuh, affine.cuh and database.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -123,8 +123,8 @@ class AffineWorkspace {
     course::DeviceBuffer<int> board_;
 };
 
-// Enqueues on `stream`: *score = the best score of a local alignment with affine gaps; 0 if there is
-// none above 0. Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
+// Enqueues on `stream`: *score = the best score of a local alignment with affine gaps; 0 if there
+// is none above 0. Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
 using AffineLauncher = void (*)(course::DeviceSpan<const Symbol> a, course::DeviceSpan<const Symbol> b,
                                 const AffineScoring& scoring, course::DeviceSpan<int> score,
                                 AffineWorkspace& workspace, cudaStream_t stream);

@@ -168,7 +168,10 @@ struct Curves {
           a_device(std::span<const float2>(a)),
           b_device(std::span<const float2>(b)),
           distances(lengths.n + 1),
-          workspace(lengths.m, lengths.n) {}
+          workspace(lengths.m, lengths.n) {
+        for (double& distance : expected)  // rounded once, as sqrtf() does
+            distance = static_cast<float>(distance);
+    }
 
     std::vector<float2> a, b;
     std::vector<double> expected;

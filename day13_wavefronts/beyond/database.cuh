@@ -20,9 +20,9 @@ __device__ int shuffle_in_group(int value, int lane) {
     return __shfl_sync(kWholeWarp, value, lane, kLanes);
 }
 
-// Idea: a group of kLanes lanes aligns the query with one sequence, in strips of kLanes x kEach rows
-// as in sweep_strips, one strip after the other. A warp draws the next sequences as a ticket, the
-// longest first, so that groups of a warp get similar lengths, and the last warps short ones.
+// Idea: a group of kLanes lanes aligns the query with one sequence, in strips of kLanes x kEach
+// rows as in sweep_strips, one strip after the other. A warp draws the next sequences as a ticket,
+// the longest first, so that groups of a warp get similar lengths, and the last warps short ones.
 // `pair_warps` has groups of 32 lanes with 4 rows each, `pair_groups` 8 lanes with 16 rows.
 // Cost removed: waiting for other strips. With fewer lanes, also the steps in which the first and
 // the last lanes have no cell, and three of four shuffles per cell.
@@ -109,9 +109,9 @@ void launch_search(const LocalRule& rule, const Symbol* query, int m, const Data
                    int* scores, cudaStream_t stream) {
     const unsigned most = course::resident_blocks(search<kLanes, kEach>, kSearchBlock);
     const unsigned needed = course::blocks_for(std::size_t(database.count) * kLanes, kSearchBlock);
+    const unsigned grid = needed < most ? needed : most;
     cudaMemsetAsync(database.ticket, 0, sizeof(int), stream);
-    search<kLanes, kEach> < <<needed<most ? needed : most, kSearchBlock, 0, stream>>>(rule, query, m,
-                                                                                      database, scores);
+    search<kLanes, kEach><<<grid, kSearchBlock, 0, stream>>>(rule, query, m, database, scores);
 }
 
 // As LocalRule, for the scores of two pairs: 16 bits each of a word.
@@ -224,9 +224,9 @@ void launch_search_halves(const LocalRule& of, const Symbol* query, int m, const
     const unsigned most = course::resident_blocks(search_halves<kLanes, kEach>, kSearchBlock);
     const std::size_t groups = course::ceil_div(std::size_t(database.count), std::size_t{2});
     const unsigned needed = course::blocks_for(groups * kLanes, kSearchBlock);
+    const unsigned grid = needed < most ? needed : most;
     cudaMemsetAsync(database.ticket, 0, sizeof(int), stream);
-    search_halves<kLanes, kEach> < <<needed<most ? needed : most, kSearchBlock, 0, stream>>>(
-                                       rule, query, m, database, scores);
+    search_halves<kLanes, kEach><<<grid, kSearchBlock, 0, stream>>>(rule, query, m, database, scores);
 }
 
 }  // namespace day13

@@ -1,5 +1,5 @@
-// Day 13, beyond: the alignment itself. The sweep of strips.cuh also stores the direction from which
-// each cell came, two bits a cell, and a second kernel walks back along them.
+// Day 13, beyond: the alignment itself. The sweep of strips.cuh also stores the direction from
+// which each cell came, two bits a cell, and a second kernel walks back along them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -125,7 +125,8 @@ __global__ void __launch_bounds__(kWarpSize)
                 diagonal = left[r];
                 left[r] = up;
                 steps |= step << (2 * r);
-                // Rows after the last one end no alignment: their cells are no larger than one above.
+                // Rows after the last one end no alignment: their cells are no larger than one
+                // above.
                 if (Rule::kIsLocal && up > end.score) end = {up, i0 + r + 1, j + 1};
             }
             directions[direction_index(n, strip, start + k, lane)] = static_cast<std::uint8_t>(steps);

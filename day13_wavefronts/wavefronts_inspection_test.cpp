@@ -116,7 +116,7 @@ class Lesson : public testing::Test {
     day13::TraceWorkspace trace_workspace_{kM, kN};
     day13::AffineWorkspace affine_workspace_{kM, kN};
     day13::Database database_{b_.to_host(), std::vector<std::int64_t>{0, 7, 60, 100, 101, 130, 133, 190}};
-    DeviceBuffer<float2> curve_ = course::zeros<float2>(kN);
+    DeviceBuffer<float2> curve_{std::span<const float2>(std::vector<float2>(kN))};
     DeviceBuffer<float> leashes_{kN + 1};
 };
 

@@ -90,7 +90,6 @@ void enqueue_strips(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, Devi
 }
 
 constexpr std::size_t kLeastStrip = kWarpSize * 4;  // rows of the smallest strip
-constexpr std::int64_t kMostScore = std::int64_t{1} << 30;
 
 template <int kEach>
 void enqueue_local(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, const Scoring& scoring,
@@ -101,14 +100,7 @@ void enqueue_local(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, const
     require(workspace.m() >= a.size() && workspace.n() >= b.size(), "local alignment: workspace is for ",
             workspace.m(), " and ", workspace.n(), " symbols; expected at least as many as a and b have, ",
             a.size(), " and ", b.size());
-    require(scoring.match > 0 && scoring.mismatch <= 0 && scoring.gap <= 0,
-            "local alignment: match, mismatch and gap are ", scoring.match, ", ", scoring.mismatch, " and ",
-            scoring.gap, "; expected match > 0, the others <= 0");
-    const auto shorter = static_cast<std::int64_t>(std::min(a.size(), b.size()));
-    require(scoring.match <= kMostScore / std::max<std::int64_t>(shorter, 1) &&
-                scoring.mismatch >= -kMostScore && scoring.gap >= -kMostScore,
-            "local alignment: match, mismatch and gap are ", scoring.match, ", ", scoring.mismatch, " and ",
-            scoring.gap, "; expected scores of up to 2^30 for ", shorter, " pairs");
+    check_scoring(scoring, std::min(a.size(), b.size()));
     CUDA_CHECK(cudaMemsetAsync(score.data(), 0, sizeof(int), stream));
     if (a.empty() || b.empty()) return;
     const LocalRule rule{scoring.match, scoring.mismatch, scoring.gap};
@@ -157,6 +149,18 @@ course::Work path_work(const std::size_t& n) {
 }
 
 }  // namespace
+
+void check_scoring(const Scoring& scoring, std::size_t pairs) {
+    constexpr std::int64_t kMostScore = std::int64_t{1} << 30;
+    require(scoring.match > 0 && scoring.mismatch <= 0 && scoring.gap <= 0,
+            "local alignment: match, mismatch and gap are ", scoring.match, ", ", scoring.mismatch, " and ",
+            scoring.gap, "; expected match > 0, the others <= 0");
+    const auto shorter = static_cast<std::int64_t>(pairs);
+    require(scoring.match <= kMostScore / std::max<std::int64_t>(shorter, 1) &&
+                scoring.mismatch >= -kMostScore && scoring.gap >= -kMostScore,
+            "local alignment: match, mismatch and gap are ", scoring.match, ", ", scoring.mismatch, " and ",
+            scoring.gap, "; expected scores of up to 2^30 for ", shorter, " pairs");
+}
 
 Workspace::Workspace(std::size_t m, std::size_t n)
     : m_(static_cast<std::size_t>(checked_length("a", m))),

@@ -74,6 +74,10 @@ struct Scoring {
     int gap = -2;       // <= 0
 };
 
+// Throws std::invalid_argument for signs other than these, and where `pairs` matches, or one of the
+// others, might exceed a score of 2^30.
+void check_scoring(const Scoring& scoring, std::size_t pairs);
+
 // Enqueues on `stream`: *score = the best score of an alignment of any part of a with any part of b
 // (Smith and Waterman); 0, of empty parts, if there is no better one. Either sequence may be empty.
 // Throws std::invalid_argument for a bad argument, also where scores might exceed 2^30, CudaError

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "beyond/alignments_bench.hpp"
 #include "common/bench/machine.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
@@ -238,11 +239,13 @@ course::Case path_case(const course::Dims& size) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const course::Program program{.day = "day13_wavefronts",
-                                  .title = "edit distance of two sequences; all shortest paths of a graph",
-                                  .default_size = {192},
-                                  .bench_sizes = {{1024}, {4096}, {16384}, {262144, 262144}},
-                                  .make_cases = {edit_case, local_case, path_case},
-                                  .stand_in_limit = 512};
+    const course::Program program{
+        .day = "day13_wavefronts",
+        .title = "edit distance of two sequences; all shortest paths of a graph",
+        .default_size = {192},
+        .bench_sizes = {{1024}, {4096}, {16384}, {262144, 262144}},
+        .make_cases = {edit_case, local_case, path_case, day13::trace_case, day13::local_trace_case,
+                       day13::affine_case, day13::search_case, day13::frechet_case},
+        .stand_in_limit = 512};
     return course::run_program(program, argc, argv);
 }

@@ -31,7 +31,8 @@ __device__ inline float2 shuffle(float2 value, int lane) {
 // A rule: `Element` is what the sequences consist of, `Item` an element in a register, `Value` a
 // cell. top(j) is the cell in column j above the first row, left(i) the one in row i left of the
 // first column; rows and columns of the table count from 1. `nothing` belongs to rows after the
-// last one, and, where kHasBest is set, equals no item.
+// last one, and, where kHasBest is set, equals no item. Then score() is what the largest cell has
+// most of.
 struct EditRule {
     using Element = std::uint8_t;
     using Item = int;
@@ -58,6 +59,7 @@ struct LocalRule {
     int mismatch;  // <= 0
     int gap;       // <= 0, for each symbol
     __device__ static Item nothing() { return -1; }
+    __device__ static int score(Value cell) { return cell; }
     __device__ Value top(int) const { return 0; }
     __device__ Value left(int) const { return 0; }
     __device__ Value cell(Value up, Value left, Value diagonal, Item of_a, Item of_b) const {
@@ -100,7 +102,7 @@ struct FrechetRule {
 template <class Rule, int kEach>
 __global__ void __launch_bounds__(kWarpSize)
     sweep_strips(Rule rule, const typename Rule::Element* a, int m, const typename Rule::Element* b, int n,
-                 typename Rule::Value* row, int* board, typename Rule::Value* best) {
+                 typename Rule::Value* row, int* board, int* best) {
     using Item = typename Rule::Item;
     using Value = typename Rule::Value;
     constexpr int kStrip = kWarpSize * kEach;
@@ -123,7 +125,7 @@ __global__ void __launch_bounds__(kWarpSize)
     }
     Value above_left = rule.left(i0);
     Value bottom = Value{};
-    Value most = Value{};
+    int most = 0;
     Item of_b = Rule::nothing();
 
     for (int start = 0; start < n + kWarpSize - 1; start += kWarpSize) {
@@ -161,7 +163,7 @@ __global__ void __launch_bounds__(kWarpSize)
                 up = rule.cell(up, left[r], diagonal, of_a[r], of_b);
                 diagonal = left[r];
                 left[r] = up;
-                if constexpr (Rule::kHasBest) most = up > most ? up : most;
+                if constexpr (Rule::kHasBest) most = max(most, Rule::score(up));
             }
             bottom = up;
             if (is_bottom) {
@@ -182,8 +184,7 @@ __global__ void __launch_bounds__(kWarpSize)
     if (is_last && lane == 0) row[0] = rule.left(m);
     if constexpr (Rule::kHasBest) {
         for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
-            const Value other = __shfl_xor_sync(kWholeWarp, most, distance);
-            most = other > most ? other : most;
+            most = max(most, __shfl_xor_sync(kWholeWarp, most, distance));
         }
         if (lane == 0) atomicMax(best, most);
     }
@@ -193,14 +194,14 @@ __global__ void __launch_bounds__(kWarpSize)
 template <int kEach, class Rule>
 void launch_sweep_strips(const Rule& rule, const typename Rule::Element* a, int m,
                          const typename Rule::Element* b, int n, typename Rule::Value* row, int* board,
-                         typename Rule::Value* best, cudaStream_t stream) {
+                         int* best, cudaStream_t stream) {
     const unsigned strips = course::blocks_for(m, kWarpSize * kEach);
     cudaMemsetAsync(board, 0, (strips + 1) * sizeof(int), stream);
     sweep_strips<Rule, kEach><<<strips, kWarpSize, 0, stream>>>(rule, a, m, b, n, row, board, best);
 }
 
 // The lengths of leashes from their squares.
-__global__ void take_roots(float* values, int n) {
+inline __global__ void take_roots(float* values, int n) {
     const int j = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (j < n) values[j] = sqrtf(values[j]);
 }
@@ -210,7 +211,7 @@ inline void launch_take_roots(float* values, int n, cudaStream_t stream) {
 }
 
 // Without points on one curve: no walk, unless both are empty.
-__global__ void frechet_borders(float* values, int n, bool is_a_empty) {
+inline __global__ void frechet_borders(float* values, int n, bool is_a_empty) {
     const int j = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (j < n) values[j] = j == 0 && is_a_empty ? 0 : INFINITY;
 }

@@ -6,12 +6,12 @@
 // dimensions a wave is off by at most (1 + E)^d - 1.
 //
 // Rounding comes on top. With eps = 2^-23, b the magnitudes at the points and G their number:
-//   weights    8 eps along each axis, and beta / 2 eps, because I0 grows with its argument as exp()
+//   weights    4 eps along each axis, and beta / 2 eps, because I0 grows with its argument like exp()
 //   sums       sqrt(M) eps for the M samples that a point may have
 //   transform  log2 G eps
-// of the point's magnitude. Errors of different points are independent, so those of a voxel are added
-// in quadrature, and none of many is larger than 6 times that: 6 eps (...) |b|. Then each voxel is
-// divided by the window's transform, which is smallest at f = 1/4.
+// of the point's magnitude. Errors of different points are independent, so those of a voxel add in
+// quadrature, and we allow 3 times that: 3 eps (...) |b|. Then each voxel is divided by the window's
+// transform, which is smallest at f = 1/4.
 #pragma once
 
 #include <algorithm>
@@ -28,23 +28,22 @@
 
 namespace day37 {
 
-// The relative difference at one place, from 0 to 1, and one frequency.
-inline double window_error_at(int width, double place, double frequency) {
-    const double first = std::ceil(place - 0.5 * width);
-    std::complex<double> sum = 0;
-    for (int i = 0; i < width; ++i) {
-        const double points = first + i - place;
-        sum += window_value(width, points) * std::polar(1.0, 2 * std::numbers::pi * frequency * points);
-    }
-    return std::abs(sum / window_transform(width, frequency) - 1.0);
-}
-
-// The largest one on a mesh; between its nodes it may be a little larger.
+// The largest relative difference on a mesh; between its nodes it may be a little larger.
 inline double window_error(int width) {
     double worst = 0;
     for (int place = 0; place < 64; ++place) {
-        for (int frequency = -32; frequency <= 32; ++frequency)
-            worst = std::max(worst, window_error_at(width, place / 64.0, frequency / 128.0));
+        const double first = std::ceil(place / 64.0 - 0.5 * width);
+        std::vector<double> points, values;
+        for (int i = 0; i < width; ++i) {
+            points.push_back(first + i - place / 64.0);
+            values.push_back(window_value(width, points.back()));
+        }
+        for (int f = 0; f <= 32; ++f) {  // of -f it is the same
+            std::complex<double> sum = 0;
+            for (std::size_t i = 0; i < points.size(); ++i)
+                sum += values[i] * std::polar(1.0, 2 * std::numbers::pi * f / 128.0 * points[i]);
+            worst = std::max(worst, std::abs(sum / window_transform(width, f / 128.0) - 1.0));
+        }
     }
     return 1.05 * worst;
 }
@@ -102,23 +101,26 @@ inline SpreadOnCpu spread_on_cpu(const HostSamples& k, const Grid& grid, const G
     return out;
 }
 
+inline int dimensions_of(const Grid& points) {
+    return (points.nx > 1 ? 1 : 0) + (points.ny > 1 ? 1 : 0) + (points.nz > 1 ? 1 : 0);
+}
+
 // In eps, of a point's magnitude.
-inline double spread_rounding(std::size_t samples, int width) {
-    return 3 * (8 + window_beta(width) / 2) + std::sqrt(static_cast<double>(samples));
+inline double spread_rounding(std::size_t samples, int width, int dimensions) {
+    return dimensions * (4 + window_beta(width) / 2) + std::sqrt(static_cast<double>(samples));
 }
 
 // What verify_sums() allows: `weight` is the sum of |mu|, for which a voxel's own may stand.
 inline ErrorOfTerm gridding_error(const SpreadOnCpu& spread, const Grid& points, std::size_t samples,
                                   int width, double weight) {
-    int dimensions = 0;
-    for (const std::size_t n : {points.nx, points.ny, points.nz})
-        dimensions += n > 1 ? 1 : 0;
+    const int dimensions = dimensions_of(points);
     double squares = 0;
     for (const double magnitude : spread.magnitude)
         squares += magnitude * magnitude;
     const double smallest = std::pow(window_transform(width, 0.25), dimensions);
-    const double of_points = spread_rounding(samples, width) + std::log2(static_cast<double>(points.count()));
-    const double rounding = weight > 0 ? 6 * of_points * std::sqrt(squares) / smallest / weight : 0;
+    const double of_points =
+        spread_rounding(samples, width, dimensions) + std::log2(static_cast<double>(points.count()));
+    const double rounding = weight > 0 ? 3 * of_points * std::sqrt(squares) / smallest / weight : 0;
     const double of_window = std::pow(1 + window_error(width), dimensions) - 1;
     ErrorOfTerm error;
     error.fixed += of_window / 0x1p-23 + rounding;

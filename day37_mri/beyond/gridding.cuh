@@ -99,7 +99,8 @@ __global__ void place_windows(const float* kx, const float* ky, const float* kz,
 
 // Idea: as the formula reads. A thread per sample adds mu times the weights to the points near it;
 // beyond its end, the grid goes on at its start.
-// Cost removed: all voxels but these points: width^3 additions per sample, for any number of voxels.
+// Cost removed: all voxels but these points: width^3 additions per sample, for any number of
+// voxels.
 // Still limits it: not measured yet. Each lane adds somewhere else, a sector for each atomic.
 __global__ void spread_atomic(const Window* windows, const float* weights, int samples, Points p,
                               float2* grid) {

@@ -36,8 +36,8 @@ inline const std::array<NamedSpreading, 3> kSpreadings = {{{"spread_atomic", Spr
                                                            {"spread_by_warps", Spreading::kByWarps},
                                                            {"spread_tiled", Spreading::kTiled}}};
 
-// Sums of waves on a grid, as of sum_on_grid() (separable.hpp), but approximate: gridding_verify.hpp
-// has the bound. One stream at a time.
+// Sums of waves on a grid, as of sum_on_grid() (separable.hpp), but approximate:
+// gridding_verify.hpp has the bound. One stream at a time.
 class Gridding {
   public:
     static constexpr int kLeastWidth = 2;

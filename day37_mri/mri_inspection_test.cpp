@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "beyond/gridding.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/test/inspection_test.hpp"
 #include "mri.hpp"
@@ -36,11 +35,6 @@ class Lesson : public testing::Test {
         };
     }
 
-    // d stands for mu.
-    day37::Weighted weighted() const {
-        return {k_[0].data(), k_[1].data(), k_[2].data(), k_[5].data(), k_[6].data(), 300};
-    }
-
     // Requests to a memory by the loads and stores of all kernels.
     static std::uint64_t requests(const course::Inspection& seen, course::Space space) {
         std::uint64_t all = 0;
@@ -51,9 +45,8 @@ class Lesson : public testing::Test {
         return all;
     }
 
-    Grid grid_{16, 4, 2};
-
   private:
+    Grid grid_{16, 4, 2};
     std::vector<DeviceBuffer<float>> k_, r_;
     DeviceBuffer<float> re_{grid_.count()}, im_{grid_.count()};
     day37::Workspace workspace_{{grid_, 300}};
@@ -63,14 +56,6 @@ TEST_F(Lesson, NoVersionHasRaces) {
     for (const day37::Version& version : day37::versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_NO_RACES(sums(version.name));
-    }
-}
-
-TEST_F(Lesson, NoSpreadingHasRaces) {
-    day37::Gridding gridding(grid_, grid_, 300, 6);
-    for (const day37::NamedSpreading& spreading : day37::kSpreadings) {
-        SCOPED_TRACE(spreading.name);
-        EXPECT_NO_RACES([&] { gridding.spread(weighted(), spreading.how, nullptr); });
     }
 }
 

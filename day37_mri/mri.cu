@@ -172,6 +172,11 @@ std::size_t axis_table_floats(std::size_t samples, const Grid& grid) {
     return 2 * samples * ((grid.nx + 1) / 2 + grid.ny + grid.nz);
 }
 
+void multiply_mu(const KSpace& k, float* mu_re, float* mu_im, cudaStream_t stream) {
+    launch_compute_mu(samples_of(k), {mu_re, mu_im}, stream);
+    CUDA_CHECK_LAUNCH();
+}
+
 void sum_on_grid(const Weighted& samples, const Grid& grid, const Grid& field, float* re, float* im,
                  float* tables, cudaStream_t stream) {
     const Samples s{.kx = samples.kx,

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "beyond/gridding.hpp"
+#include "beyond/gridding_verify.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
@@ -78,6 +80,43 @@ course::VerifyResult verify(const Data& data, const std::vector<float>& re, cons
     return result;
 }
 
+// Why gridding cannot run, or "".
+std::string why_no_gridding(const Grid& grid) {
+    using day37::Gridding;
+    for (const std::size_t n : {grid.nx, grid.ny, grid.nz})
+        if (n < 1 || n > Gridding::kMostExtent) return "gridding is for 1 to 2048 voxels along each axis";
+    if (16 * grid.count() > Gridding::kMostPoints) return "gridding is for at most 2^26 voxels";
+    return day37::why_no_fft();
+}
+
+// Approximate sums (beyond/gridding.cuh), within the bound of their window. They are not counted as
+// operations of all waves, which would be more than a GPU can do.
+course::Contestant gridded(const std::shared_ptr<Data>& data, int width, const course::Work& work) {
+    course::Contestant contestant{.name = "gridded_w" + std::to_string(width),
+                                  .role = course::Role::kPeer,
+                                  .work = {.bytes = work.bytes, .written = work.written},
+                                  .cannot_run = why_no_gridding(data->grid)};
+    if (!contestant.cannot_run.empty()) return contestant;
+    const auto gridding = std::make_shared<day37::Gridding>(data->grid, data->grid, data->k.size(), width);
+    contestant.launch = [data, gridding](cudaStream_t stream) {
+        gridding->sum(data->kspace(), day37::Spreading::kTiled, {data->re.span(), data->im.span()}, stream);
+    };
+    contestant.verify = [data, gridding, width] {
+        const Grid points = gridding->extents();
+        const day37::SpreadOnCpu spread =
+            day37::spread_on_cpu(data->k, data->grid, data->grid, points, width);
+        const day37::ErrorOfTerm error =
+            day37::gridding_error(spread, points, data->k.size(), width, data->expected.weight.front());
+        const std::vector<float> re = data->re.to_host();
+        const std::vector<float> im = data->im.to_host();
+        course::VerifyResult result =
+            day37::verify_sums(data->every(re), data->every(im), data->expected, data->k.size(), error);
+        result.damage += unwritten_voxels(re) + unwritten_voxels(im) + data->re.damage() + data->im.damage();
+        return result;
+    };
+    return contestant;
+}
+
 course::Case make_case(const course::Dims& size) {
     if (size.size() != 4)
         throw std::invalid_argument("size has " + std::to_string(size.size()) +
@@ -100,6 +139,8 @@ course::Case make_case(const course::Dims& size) {
                          stream);
     });
     const course::Work work = day37::versions().front().work(problem);
+    for (const int width : {4, 6})
+        usual.add(gridded(usual.data, width, work));
     usual.plain_loop(
         work, static_cast<double>(grid.count()) * static_cast<double>(samples) * 10e-9,
         [count = grid.count()] { return course::unwritten<float>(2 * count); },

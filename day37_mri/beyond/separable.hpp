@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "grid.hpp"
+#include "mri.hpp"
 
 namespace day37 {
 
@@ -20,6 +21,8 @@ struct Weighted {
 // bytes on.
 void sum_on_grid(const Weighted& samples, const Grid& grid, const Grid& field, float* re, float* im,
                  float* tables, cudaStream_t stream);
+// Enqueues mu = conj(phi) d, for all samples of k.
+void multiply_mu(const KSpace& k, float* mu_re, float* mu_im, cudaStream_t stream);
 std::size_t axis_table_floats(std::size_t samples, const Grid& grid);
 
 }  // namespace day37

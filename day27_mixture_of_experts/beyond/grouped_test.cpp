@@ -18,6 +18,7 @@
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "far_offsets_test.hpp"
 
 namespace {
 
@@ -217,6 +218,14 @@ TEST_P(GroupedTest, NotFiniteInAnotherTokenOrExpert) {
                 ASSERT_EQ(std::isfinite(got[token * extent + c]), token != 3 && routing.choice[token] != 2)
                     << "token " << token << ", column " << c;
     }
+}
+
+// First in small, which shows that the test itself is right.
+TEST_P(GroupedTest, OffsetsBeyond32Bits) {
+    day27::FarOffsets<Bf16>::expect_right(GetParam()->launcher, 1 << 12);
+    if (const std::string reason = course::why_not_so_large(day27::kFarBytes); !reason.empty())
+        GTEST_SKIP() << reason;
+    day27::FarOffsets<Bf16>::expect_right(GetParam()->launcher, day27::kFar);
 }
 
 // All work is on the given stream, also with other groups at the next run.

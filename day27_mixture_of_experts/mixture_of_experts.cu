@@ -4,6 +4,7 @@
 
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
+#include "layer_check.hpp"
 #include "mixture_of_experts.cuh"
 #include "mixture_of_experts.hpp"
 
@@ -11,40 +12,6 @@ namespace day27 {
 namespace {
 
 using course::require;
-
-constexpr std::size_t kMostPairs = std::size_t{1} << 18;
-constexpr std::size_t kMostNumbers = std::size_t{1} << 20;
-
-void check_shape(const Shape& shape) {
-    require(shape.experts >= 1 && shape.experts <= kMostExperts, "mixture: experts is ", shape.experts,
-            "; expected 1 to ", kMostExperts);
-    require(shape.chosen >= 1 && shape.chosen <= kMostChosen && shape.chosen <= shape.experts,
-            "mixture: chosen is ", shape.chosen, "; expected 1 to ", kMostChosen,
-            ", and at most as many as there are experts (", shape.experts, ")");
-    require(shape.tokens <= kMostPairs && shape.pairs() <= kMostPairs, "mixture: ", shape.tokens,
-            " tokens choose ", shape.chosen, " experts each; expected at most 2^18 pairs");
-    require(shape.hidden <= kMostNumbers && shape.width <= kMostNumbers, "mixture: hidden is ", shape.hidden,
-            " and width ", shape.width, "; expected at most 2^20");
-}
-
-// Returns false if there is nothing to write.
-bool check(const Layer& layer, const Workspace& workspace) {
-    const Shape& shape = layer.shape;
-    check_shape(shape);
-    const auto same_size = [](const char* what, std::size_t size, std::size_t expected) {
-        require(size == expected, "mixture: ", what, " has ", size, " elements; expected ", expected);
-    };
-    same_size("logits", layer.logits.size(), shape.tokens * shape.experts);
-    same_size("x", layer.x.size(), shape.tokens * shape.hidden);
-    same_size("weights", layer.weights.size(), shape.experts * shape.hidden * shape.width);
-    same_size("out", layer.out.size(), shape.tokens * shape.width);
-    require(!overlap(layer.out, layer.logits) && !overlap(layer.out, layer.x) &&
-                !overlap(layer.out, layer.weights),
-            "mixture: out overlaps an input; expected memory of its own");
-    require(name(workspace.shape()) == name(shape), "mixture: the workspace is for ", name(workspace.shape()),
-            ", the problem is ", name(shape), "; expected the same");
-    return shape.tokens > 0 && shape.width > 0;
-}
 
 Task task_of(const Layer& layer, Workspace& workspace) {
     const Shape& shape = layer.shape;
@@ -96,6 +63,20 @@ course::Work work_of(const Shape& shape) {
 
 }  // namespace
 
+void check_shape(const Shape& shape) {
+    constexpr std::size_t kMostPairs = std::size_t{1} << 18;
+    constexpr std::size_t kMostNumbers = std::size_t{1} << 20;
+    require(shape.experts >= 1 && shape.experts <= kMostExperts, "mixture: experts is ", shape.experts,
+            "; expected 1 to ", kMostExperts);
+    require(shape.chosen >= 1 && shape.chosen <= kMostChosen && shape.chosen <= shape.experts,
+            "mixture: chosen is ", shape.chosen, "; expected 1 to ", kMostChosen,
+            ", and at most as many as there are experts (", shape.experts, ")");
+    require(shape.tokens <= kMostPairs && shape.pairs() <= kMostPairs, "mixture: ", shape.tokens,
+            " tokens choose ", shape.chosen, " experts each; expected at most 2^18 pairs");
+    require(shape.hidden <= kMostNumbers && shape.width <= kMostNumbers, "mixture: hidden is ", shape.hidden,
+            " and width ", shape.width, "; expected at most 2^20");
+}
+
 std::string name(const Shape& shape) {
     return std::to_string(shape.tokens) + "x" + std::to_string(shape.hidden) + "x" +
            std::to_string(shape.width) + "x" + std::to_string(shape.experts) + "x" +
@@ -119,15 +100,26 @@ void route(const Layer& layer, Workspace& workspace, cudaStream_t stream) {
     run<launch_sort>(layer, workspace, stream);
 }
 
-void combine_results(const Layer& layer, float* gate, int* place, float* result, cudaStream_t stream) {
+void sort_by_expert(const Shape& shape, const float* logits, Workspace& workspace, cudaStream_t stream) {
+    Layer layer;
+    layer.shape = shape;
+    Task task = task_of(layer, workspace);
+    task.logits = logits;
+    launch_sort(task, stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+void combine_results(const Shape& shape, const float* gate, const int* place, const float* result, float* out,
+                     cudaStream_t stream) {
     Task task{};
-    task.out = layer.out.data();
-    task.tokens = static_cast<int>(layer.shape.tokens);
-    task.width = static_cast<int>(layer.shape.width);
-    task.chosen = static_cast<int>(layer.shape.chosen);
-    task.gate = gate;
-    task.place = place;
-    task.result = result;
+    task.out = out;
+    task.tokens = static_cast<int>(shape.tokens);
+    task.width = static_cast<int>(shape.width);
+    task.chosen = static_cast<int>(shape.chosen);
+    // `combine` only reads them.
+    task.gate = const_cast<float*>(gate);
+    task.place = const_cast<int*>(place);
+    task.result = const_cast<float*>(result);
     launch_combine(task, stream);
     CUDA_CHECK_LAUNCH();
 }

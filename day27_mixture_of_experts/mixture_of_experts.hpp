@@ -31,13 +31,16 @@ std::string name(const Shape& shape);
 // Each token chooses the experts with the largest logits, of equal ones the lower expert. A NaN
 // counts as -Inf. The gates are the softmax of the chosen logits; if all of them are -Inf, the
 // gates are 0. No token is dropped, however many choose the same expert. All arrays are packed.
-struct Layer {
+// T: the type of x and of the weights, float or __nv_bfloat16 (beyond/).
+template <class T>
+struct LayerOf {
     Shape shape;
-    course::DeviceSpan<const float> logits;   // [tokens, experts], of the router
-    course::DeviceSpan<const float> x;        // [tokens, hidden]
-    course::DeviceSpan<const float> weights;  // [experts, hidden, width]
-    course::DeviceSpan<float> out;            // [tokens, width]: sum of gate times x W
+    course::DeviceSpan<const float> logits;  // [tokens, experts], of the router
+    course::DeviceSpan<const T> x;           // [tokens, hidden]
+    course::DeviceSpan<const T> weights;     // [experts, hidden, width]
+    course::DeviceSpan<float> out;           // [tokens, width]: sum of gate times x W
 };
+using Layer = LayerOf<float>;
 
 // Device memory for the routing and the products. Two launches that may run at the same time, on
 // two streams, need two workspaces.
@@ -71,9 +74,12 @@ std::span<const Version> versions();
 // of `workspace`.
 void route(const Layer& layer, Workspace& workspace, cudaStream_t stream);
 
-// The lesson's last step alone, for the peer: the weighted sum of each token's results. `gate` and
-// `place` have a number for each pair; pair p's result is row place[p] of `result`.
-void combine_results(const Layer& layer, float* gate, int* place, float* result, cudaStream_t stream);
+// The lesson's first and last steps alone, unchecked, for the peer and for beyond/: the routing;
+// and the weighted sum of each token's results. `gate` and `place` have a number for each pair;
+// pair p's result is row place[p] of `result`.
+void sort_by_expert(const Shape& shape, const float* logits, Workspace& workspace, cudaStream_t stream);
+void combine_results(const Shape& shape, const float* gate, const int* place, const float* result, float* out,
+                     cudaStream_t stream);
 
 // --- Reference -----------------------------------------------------------------------------------
 
@@ -84,6 +90,10 @@ struct Routing {
 };
 Routing route_on_cpu(const Shape& shape, std::span<const float> logits);
 
+// Are the sums of a product rounded, or are terms cut off before they are added, as tensor cores
+// do? Rounding errors cancel in part; what is cut off adds up.
+enum class Sums { kRounded, kCutOff };
+
 // The result in double, and a bound of |got - value| for each element. Only of the tokens
 // [first, first + count).
 struct Expected {
@@ -91,6 +101,7 @@ struct Expected {
     std::vector<double> bound;
 };
 Expected layer_on_cpu(const Shape& shape, std::span<const float> logits, std::span<const float> x,
-                      std::span<const float> weights, std::size_t first, std::size_t count);
+                      std::span<const float> weights, std::size_t first, std::size_t count,
+                      Sums sums = Sums::kRounded);
 
 }  // namespace day27

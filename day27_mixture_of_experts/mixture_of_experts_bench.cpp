@@ -1,13 +1,17 @@
-// Day 27's program: every version verified and timed. A size is tokens x hidden x width x experts x
-// chosen. Of a result, up to 64 tokens are compared.
+// Day 27's program: every version verified and timed, in FP32 and in BF16 (beyond/). A size is
+// tokens x hidden x width x experts x chosen. Of a result, up to 64 tokens are compared.
+#include <cuda_bf16.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "beyond/grouped.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -34,20 +38,25 @@ std::vector<float> make_logits(const Shape& shape, bool skewed) {
     return logits;
 }
 
+// T: of x and the weights. The host has them as floats with the same values.
+template <class T>
 struct Data {
     Data(const Shape& given, bool skewed)
         : shape(given),
           logits_host(make_logits(given, skewed)),
-          x_host(course::make_data<float>(shape.tokens * shape.hidden, course::DataPattern::kNormal, 2)),
-          weights_host(course::make_data<float>(shape.experts * shape.hidden * shape.width,
-                                                course::DataPattern::kNormal, 3)),
           logits(std::span<const float>(logits_host)),
-          x(std::span<const float>(x_host)),
-          weights(std::span<const float>(weights_host)),
+          x(make(shape.tokens * shape.hidden, 2, x_host)),
+          weights(make(shape.experts * shape.hidden * shape.width, 3, weights_host)),
           out(shape.tokens * shape.width),
           workspace(shape) {}
 
-    day27::Layer layer() {
+    static course::DeviceBuffer<T> make(std::size_t size, std::uint64_t seed, std::vector<float>& host) {
+        const std::vector<T> values = course::make_data<T>(size, course::DataPattern::kNormal, seed);
+        host.assign(values.begin(), values.end());
+        return course::DeviceBuffer<T>(std::span<const T>(values));
+    }
+
+    day27::LayerOf<T> layer() {
         const Data& inputs = *this;
         return {shape, inputs.logits.span(), inputs.x.span(), inputs.weights.span(), out.span()};
     }
@@ -60,7 +69,8 @@ struct Data {
         for (const std::size_t first : {std::size_t{0}, shape.tokens - checked / 2}) {
             const std::size_t count = first == 0 ? checked - checked / 2 : checked / 2;
             const day27::Expected expected =
-                day27::layer_on_cpu(shape, logits_host, x_host, weights_host, first, count);
+                day27::layer_on_cpu(shape, logits_host, x_host, weights_host, first, count,
+                                    std::is_same_v<T, float> ? day27::Sums::kRounded : day27::Sums::kCutOff);
             std::vector<double> magnitude = expected.bound;
             for (double& bound : magnitude)
                 bound /= course::FloatTraits<float>::kEpsilon;
@@ -77,34 +87,53 @@ struct Data {
 
     Shape shape;
     std::vector<float> logits_host, x_host, weights_host;
-    course::DeviceBuffer<float> logits, x, weights;
+    course::DeviceBuffer<float> logits;
+    course::DeviceBuffer<T> x, weights;
     course::GuardedBuffer<float> out;
     day27::Workspace workspace;
 };
 
-template <bool kSkewed>
-course::Case make_case(const course::Dims& size) {
+Shape shape_of(const course::Dims& size) {
     course::require(size.size() == 5, "--size has ", size.size(),
                     " extents; expected 5: tokens x hidden x width x experts x chosen, for example "
                     "4096x1024x1024x64x2");
-    const Shape shape{size[0], size[1], size[2], size[3], size[4]};
-    course::UsualCase<Data> usual(fmt::format("mixture {}{}", day27::name(shape), kSkewed ? " skewed" : ""),
-                                  "float", std::make_shared<Data>(shape, kSkewed));
-    usual.output_in_place(&Data::out, [](const Data& data) { return data.verify(); });
-    usual.versions(day27::versions(), shape,
-                   [](const day27::Version& version, Data& data, cudaStream_t stream) {
-                       version.launcher(data.layer(), data.workspace, stream);
-                   });
+    return {size[0], size[1], size[2], size[3], size[4]};
+}
+
+template <class T, class Versions>
+course::UsualCase<Data<T>> usual_case(const course::Dims& size, bool skewed, const char* topic,
+                                      const char* type, const Versions& versions) {
+    const Shape shape = shape_of(size);
+    course::UsualCase<Data<T>> usual(
+        fmt::format("{} {}{}", topic, day27::name(shape), skewed ? " skewed" : ""), type,
+        std::make_shared<Data<T>>(shape, skewed));
+    usual.output_in_place(&Data<T>::out, [](const Data<T>& data) { return data.verify(); });
+    usual.versions(versions, shape, [](const auto& version, Data<T>& data, cudaStream_t stream) {
+        version.launcher(data.layer(), data.workspace, stream);
+    });
+    return usual;
+}
+
+template <bool kSkewed>
+course::Case make_case(const course::Dims& size) {
+    auto usual = usual_case<float>(size, kSkewed, "mixture", "float", day27::versions());
     // In this one the host waits for the counts, so its clock has to time them.
     for (course::Contestant& contestant : usual.result.contestants)
         contestant.on_host = contestant.drives_device = contestant.name == "sorted";
-    Data& data = *usual.data;
+    Data<float>& data = *usual.data;
     usual.add({.name = "cublas_products",
                .role = course::Role::kPeer,
                .launch = day27::make_cublas(data.layer(), data.logits_host),
-               .work = day27::versions().front().work(shape),
+               .work = day27::versions().front().work(data.shape),
                .cannot_run = day27::why_no_cublas()});
     return usual.result;
+}
+
+template <bool kSkewed>
+course::Case make_bfloat16_case(const course::Dims& size) {
+    return usual_case<__nv_bfloat16>(size, kSkewed, "mixture_bfloat16", "bfloat16 to float",
+                                     day27::grouped_versions())
+        .result;
 }
 
 }  // namespace
@@ -118,7 +147,8 @@ int main(int argc, char** argv) {
                         {4096, 1024, 1024, 8, 2},
                         {16384, 1024, 1024, 64, 8},
                         {64, 1024, 1024, 64, 2}},
-        .make_cases = {make_case<false>, make_case<true>},
+        .make_cases = {make_case<false>, make_case<true>, make_bfloat16_case<false>,
+                       make_bfloat16_case<true>},
         .stand_in_limit = std::size_t{1} << 27};
     return course::run_program(program, argc, argv);
 }

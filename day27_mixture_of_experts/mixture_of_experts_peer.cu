@@ -71,7 +71,8 @@ std::function<void(cudaStream_t)> make_cublas(const Layer& layer, std::span<cons
                                         sorted->rows.data() + first * shape.hidden, hidden, &beta,
                                         sorted->result.data() + first * shape.width, width));
         }
-        combine_results(layer, sorted->gate.data(), sorted->place.data(), sorted->result.data(), stream);
+        combine_results(shape, sorted->gate.data(), sorted->place.data(), sorted->result.data(),
+                        layer.out.data(), stream);
     };
 }
 

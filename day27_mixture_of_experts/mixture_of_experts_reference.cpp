@@ -68,7 +68,7 @@ Routing route_on_cpu(const Shape& shape, std::span<const float> logits) {
 }
 
 Expected layer_on_cpu(const Shape& shape, std::span<const float> logits, std::span<const float> x,
-                      std::span<const float> weights, std::size_t first, std::size_t count) {
+                      std::span<const float> weights, std::size_t first, std::size_t count, Sums sums) {
     constexpr double u = 0x1p-24;
     const std::size_t width = shape.width;
     Expected expected{std::vector<double>(count * width), std::vector<double>(count * width)};
@@ -92,11 +92,12 @@ Expected layer_on_cpu(const Shape& shape, std::span<const float> logits, std::sp
                     magnitude[c] += std::abs(term);
                 }
             }
-            // The product: a sum of `hidden` terms. The gate: its logit's difference is rounded,
+            // The product: a sum of `hidden` terms, of which a tensor core cuts off up to two units
+            // each. The gate: its logit's difference is rounded,
             // which exp turns into a relative error; exp, the sum and the quotient have a few
             // roundings each. Then the sum of k terms.
             const double largest = *std::ranges::max_element(choice.distance);
-            const double of_sum = 2 * (std::sqrt(hidden) + 2);
+            const double of_sum = sums == Sums::kRounded ? 2 * (std::sqrt(hidden) + 2) : 2 * 2 * (hidden + 1);
             const double of_gate = choice.distance[j] + largest + 8 + static_cast<double>(shape.chosen);
             const double of_total = static_cast<double>(shape.chosen) + 1;
             for (std::size_t c = 0; c < width; ++c) {

@@ -17,6 +17,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "far_offsets_test.hpp"
 
 namespace {
 
@@ -308,6 +309,14 @@ TEST_P(LayerTest, TheSameBitsInEveryLaunch) {
         if (launch == 0) first = got;
         EXPECT_EQ(got, first);
     }
+}
+
+// First in small, which shows that the test itself is right.
+TEST_P(LayerTest, OffsetsBeyond32Bits) {
+    day27::FarOffsets<float>::expect_right(GetParam()->launcher, 1 << 12);
+    if (const std::string reason = course::why_not_so_large(day27::kFarBytes); !reason.empty())
+        GTEST_SKIP() << reason;
+    day27::FarOffsets<float>::expect_right(GetParam()->launcher, day27::kFar);
 }
 
 // All work is on the given stream, and the host need not know how many tokens an expert has.

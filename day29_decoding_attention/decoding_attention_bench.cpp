@@ -104,12 +104,13 @@ struct Data {
 
 template <class T, bool kRagged>
 course::Case make_case(const course::Dims& size) {
+    const std::string type = std::is_same_v<T, __half> ? "half" : "bfloat16";
+    if (size.size() == 3) return {.problem = "decoding " + type, .dtype = type};  // of speculation
     course::require(
         size.size() == 5, "--size has ", size.size(),
         " extents; expected 5: batch x heads x heads of K x tokens x columns of a head, for example "
-        "16x32x8x8192x128");
+        "16x32x8x8192x128; or 3: batch x proposed tokens x words of the vocabulary");
     const Shape shape{size[0], size[1], size[2], 1, size[3], size[4]};
-    const std::string type = std::is_same_v<T, __half> ? "half" : "bfloat16";
     const bool too_many_heads = shape.heads_kv > 0 && shape.rows() > day29::kMostRows;  // pages allow more
     if (day29::is_latent(size) || too_many_heads || (kRagged && shape.batch == 1))
         return {.problem = "decoding " + type, .dtype = type};
@@ -145,12 +146,15 @@ int main(int argc, char** argv) {
                         {16, 64, 8, 8192, 128},
                         {16, 32, 1, 8192, 128},
                         {16, 16, 1, 8192, 576},
-                        {64, 128, 1, 4096, 576}},
+                        {64, 128, 1, 4096, 576},
+                        {1, 4, 131072},
+                        {16, 4, 131072},
+                        {64, 8, 32768}},
         .make_cases = {make_case<__nv_bfloat16, false>, make_case<__nv_bfloat16, true>,
                        make_case<__half, false>,
                        [](const course::Dims& size) { return day29::make_paged_case(size, false); },
                        [](const course::Dims& size) { return day29::make_paged_case(size, true); },
-                       day29::make_latent_case},
+                       day29::make_latent_case, day29::make_speculation_case},
         .stand_in_limit = 1 << 18};
     return course::run_program(program, argc, argv);
 }

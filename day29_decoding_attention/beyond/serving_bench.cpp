@@ -21,6 +21,7 @@
 #include "common/device/random.hpp"
 #include "latent.hpp"
 #include "paged.hpp"
+#include "speculative.hpp"
 
 namespace day29 {
 namespace {
@@ -180,6 +181,97 @@ struct LatentData {
     LatentWorkspace workspace;
 };
 
+// A draft that resembles the target: the target's logits are the draft's and a little noise.
+struct SpeculationData {
+    SpeculationData(std::size_t of_batch, std::size_t of_drafted, std::size_t of_vocabulary)
+        : batch(of_batch),
+          drafted(of_drafted),
+          rows(drafted + 1),
+          vocabulary(of_vocabulary),
+          draft_host(course::make_data<float>(batch * drafted * vocabulary, course::DataPattern::kNormal, 1)),
+          target_host(course::make_data<float>(batch * rows * vocabulary, course::DataPattern::kNormal, 2)),
+          uniform_host(batch * rows),
+          proposed_host(batch * drafted),
+          accepted(batch),
+          token(batch) {
+        course::Random random(3);
+        for (float& number : uniform_host)
+            number = uniform_number(random);
+        for (std::size_t row = 0; row < batch * drafted; ++row) {
+            const auto logits = std::span(draft_host).subspan(row * vocabulary, vocabulary);
+            const std::size_t target_row = row / drafted * rows + row % drafted;
+            for (std::size_t x = 0; x < vocabulary; ++x) {
+                logits[x] *= 3;  // a few tokens are likely
+                float& target_logit = target_host[target_row * vocabulary + x];
+                target_logit = logits[x] + 0.5f * target_logit;
+            }
+            proposed_host[row] = drawn_from(logits, uniform_number(random));
+        }
+        draft = course::DeviceBuffer<float>(std::span<const float>(draft_host));
+        target = course::DeviceBuffer<float>(std::span<const float>(target_host));
+        uniform = course::DeviceBuffer<float>(std::span<const float>(uniform_host));
+        proposed = course::DeviceBuffer<int>(std::span<const int>(proposed_host));
+        copy = course::DeviceBuffer<float>(target_host.size());
+    }
+
+    static float uniform_number(course::Random& random) {
+        return static_cast<float>(random.below(1u << 24)) * 0x1p-24f;
+    }
+    // By inverse transform, from the softmax of these logits.
+    static int drawn_from(std::span<const float> logits, float uniform) {
+        double sum = 0;
+        for (const float logit : logits)
+            sum += std::exp(static_cast<double>(logit));
+        double left = static_cast<double>(uniform) * sum;
+        std::size_t x = 0;
+        for (; x + 1 < logits.size(); ++x) {
+            left -= std::exp(static_cast<double>(logits[x]));
+            if (left < 0) break;
+        }
+        return static_cast<int>(x);
+    }
+
+    void launch(cudaStream_t stream) {
+        const SpeculationData& inputs = *this;
+        accept({batch, drafted, vocabulary, inputs.draft.span(), inputs.target.span(), inputs.proposed.span(),
+                inputs.uniform.span(), accepted.span(), token.span()},
+               stream);
+    }
+
+    // Both numbers of every sequence. A decision that is nearer to its threshold than rounding may
+    // fall either way: then the kernel's own results stand for the expected ones.
+    course::VerifyResult verify() {
+        constexpr double kRounding = 3e-5;
+        const std::vector<int> kept = accepted.to_host();
+        const std::vector<int> next = token.to_host();
+        mean_kept = static_cast<double>(sum_of(kept)) / static_cast<double>(batch);
+        std::vector<int> got;
+        std::vector<int> expected;
+        for (std::size_t b = 0; b < batch; ++b) {
+            const Accepted right = accept_on_cpu(
+                drafted, vocabulary, std::span(draft_host).subspan(b * drafted * vocabulary),
+                std::span(target_host).subspan(b * rows * vocabulary),
+                std::span(proposed_host).subspan(b * drafted), std::span(uniform_host).subspan(b * rows));
+            const bool near = right.nearest < kRounding;
+            got.insert(got.end(), {kept[b], next[b]});
+            expected.insert(expected.end(), {near ? kept[b] : right.accepted, near ? next[b] : right.token});
+        }
+        course::VerifyResult result = course::verify_exact(got, std::span<const int>(expected), 2);
+        result.damage += accepted.damage() + token.damage();
+        return result;
+    }
+
+    std::size_t batch, drafted;
+    std::size_t rows;  // of the target for each sequence
+    std::size_t vocabulary;
+    double mean_kept = 0;  // of the last launch that was verified
+    std::vector<float> draft_host, target_host, uniform_host;
+    std::vector<int> proposed_host;
+    course::DeviceBuffer<float> draft, target, uniform, copy;
+    course::DeviceBuffer<int> proposed;
+    course::GuardedBuffer<int> accepted, token;
+};
+
 // The versions of a list, each checked by itself, and the limit: a copy of the tokens' bytes.
 template <class Data, class Versions, class Load>
 course::Case make_case(const std::string& problem, std::shared_ptr<Data> data, const Versions& versions,
@@ -229,6 +321,27 @@ course::Case make_latent_case(const course::Dims& dims) {
     const std::size_t tokens = sum_of(data->lengths_host);
     return make_case(problem + " " + name(shape), data, latent_versions(), LatentLoad{shape, tokens},
                      &LatentData::cache, tokens * shape.width() * sizeof(T) / 2);
+}
+
+course::Case make_speculation_case(const course::Dims& dims) {
+    const std::string problem = "speculation";
+    if (dims.size() != 3) return {problem, "float"};
+    const auto data = std::make_shared<SpeculationData>(dims[0], dims[1], dims[2]);
+    course::UsualCase<SpeculationData> usual(
+        fmt::format("{} {}x{}x{}", problem, data->batch, data->drafted, data->vocabulary), "float", data);
+    usual.also_spoil([](SpeculationData& d) { d.token.spoil(); });
+    usual.output_in_place(&SpeculationData::accepted, [](SpeculationData& d) { return d.verify(); });
+    // At most: after a rejection, the rows that follow are not loaded.
+    usual.add({.name = "accept",
+               .launch = [data](cudaStream_t stream) { data->launch(stream); },
+               .work = {.bytes = static_cast<double>(data->draft.bytes() + data->target.bytes())}});
+    usual.limit_copy(&SpeculationData::target, &SpeculationData::copy,
+                     (data->draft.bytes() + data->target.bytes()) / 2);
+    usual.result.comment = [data](std::span<const course::Record>) {
+        return fmt::format("  Of {} proposed tokens of a sequence, {:.2f} are kept on average.\n",
+                           data->drafted, data->mean_kept);
+    };
+    return usual.result;
 }
 
 }  // namespace day29

@@ -1,4 +1,4 @@
-// The paged cache and latent attention as cases of the day's program.
+// The paged cache, latent attention and speculative decoding as cases of the day's program.
 #pragma once
 
 #include "common/bench/program.hpp"
@@ -13,6 +13,9 @@ course::Case make_paged_case(const course::Dims& dims, bool ragged);
 // dims: the same, with one head of K and 192 or 576 columns of a key: a latent of 128 or 512, and
 // 64 that carry the position. Without contestants for other dims.
 course::Case make_latent_case(const course::Dims& dims);
+
+// dims: batch x proposed tokens x words of the vocabulary. Without contestants for five extents.
+course::Case make_speculation_case(const course::Dims& dims);
 
 // Is it a size of latent attention?
 bool is_latent(const course::Dims& dims);

@@ -130,6 +130,44 @@ void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>
     }
 }
 
+// The launches of one shape are one entry of the result.
+using Shape = std::tuple<std::string, unsigned, std::size_t>;
+Shape shape_of(const LaunchRecord& launch) {
+    return {launch.kernel, launch.threads_per_block, launch.dynamic_shared};
+}
+
+// "load", ...
+std::string_view name(Operation operation) {
+    constexpr std::array<std::string_view, 5> kNames = {"load", "store", "atomic", "async_copy",
+                                                        "matrix_load"};
+    return kNames[static_cast<std::size_t>(operation)];
+}
+
+template <class Resolve>
+WarpTrace trace_of(const LaunchRecord& launch, const Resolve& resolve) {
+    const LaunchTrace& kept = launch.trace;
+    WarpTrace trace{.block = kept.block, .warp = kept.warp, .steps = kept.trace.steps, .recorded = {}};
+    for (const RawStep& raw : kept.trace.recorded) {
+        TraceStep& step = trace.recorded.emplace_back();
+        step.source = resolve(raw.action.place());
+        step.lanes = raw.lanes;
+        step.kind = raw.kind == RawStep::Kind::kBarrier ? "barrier" : "collective";
+        if (raw.kind != RawStep::Kind::kRequest) continue;
+        step.kind = name(raw.action.operation());
+        step.space = raw.action.space();
+        step.bytes = raw.action.bytes();
+        step.transactions = raw.transactions;
+        step.ideal = raw.ideal;
+        step.array = launch.arrays[raw.array];
+        for (unsigned lane = 0; lane < kLanes; ++lane) {
+            const bool active = (raw.lanes >> lane & 1) != 0;
+            step.offsets.push_back(active ? static_cast<std::int64_t>(raw.addresses[lane] - raw.array_begin)
+                                          : -1);
+        }
+    }
+    return trace;
+}
+
 }  // namespace
 
 void Inspector::begin_launch(LaunchState& launch) {
@@ -142,6 +180,9 @@ void Inspector::begin_launch(LaunchState& launch) {
     record->checks = std::make_unique<LaunchChecks>(launch);
     launch.observed = record.get();
     const std::scoped_lock lock(mutex_);
+    const bool is_first = std::ranges::none_of(
+        launches_, [&](const auto& earlier) { return shape_of(*earlier) == shape_of(*record); });
+    if (is_first) record->trace_steps = options_.trace_steps;
     launches_.push_back(std::move(record));
 }
 
@@ -204,6 +245,8 @@ Inspection Inspector::result() {
             places.push_back(Action::of_word(key.action).place());
         const std::vector<Place> found = launch->checks->findings().places();
         places.insert(places.end(), found.begin(), found.end());
+        for (const RawStep& step : launch->trace.trace.recorded)
+            places.push_back(step.action.place());
     }
     std::sort(places.begin(), places.end());
     places.erase(std::unique(places.begin(), places.end()), places.end());
@@ -216,12 +259,10 @@ Inspection Inspector::result() {
     // One entry for each kernel and block shape.
     Inspection inspection{
         .kernels = {}, .awaited_copies = awaited_copies_, .awaited_copy_bytes = awaited_copy_bytes_};
-    using Shape = std::tuple<std::string, unsigned, std::size_t>;
     std::map<Shape, std::size_t> kernels;
     std::vector<std::map<Line, LineCount>> lines;
     for (const auto& launch : launches_) {
-        const auto [found, is_new] = kernels.try_emplace(
-            Shape{launch->kernel, launch->threads_per_block, launch->dynamic_shared}, kernels.size());
+        const auto [found, is_new] = kernels.try_emplace(shape_of(*launch), kernels.size());
         if (is_new) {
             inspection.kernels.emplace_back();
             lines.emplace_back();
@@ -229,6 +270,7 @@ Inspection Inspector::result() {
         add(*launch, inspection.kernels[found->second]);
         add_findings(inspection.kernels[found->second].findings, launch->checks->findings().take(resolve));
         add(*launch, sources, lines[found->second]);
+        if (launch->trace_steps > 0) inspection.kernels[found->second].trace = trace_of(*launch, resolve);
     }
     for (std::size_t k = 0; k < lines.size(); ++k) {
         for (const auto& [line, count] : lines[k]) {

@@ -22,11 +22,11 @@ FULL = 0xFFFFFFFF
 WORD, SECTOR = 4, 32  # bytes
 BANKS = 32
 OPERATIONS = {
-    "load": ("loads", "load"),
-    "store": ("stores to", "store to"),
-    "atomic": ("updates", "update"),
-    "async_copy": ("copies asynchronously:", "copy asynchronously:"),
-    "matrix_load": ("loads matrices from", "load matrices from"),
+    "load": ("loads", "load", "from"),
+    "store": ("stores", "store", "to"),
+    "atomic": ("updates", "update", "of"),
+    "async_copy": ("copies", "copy", "asynchronously, at"),
+    "matrix_load": ("loads", "load", "of matrices from"),
 }
 
 
@@ -73,16 +73,16 @@ def what_waits(place, text):
 
 
 def sentence(step, text):
-    """What a step does: "32 lanes load 4 bytes each from in: 4 sectors, ideal 4"."""
+    """What a step does: '32 lanes load 4 bytes each from "in": 32 sectors, ideal 4'."""
     lanes = count_of(bin(step["lanes"]).count("1"), "lane")
     one = step["lanes"] & (step["lanes"] - 1) == 0
     if "offsets" not in step:
         return f"{lanes} {'waits' if one else 'wait'} at {what_waits(step, text)}"
-    verb = OPERATIONS[step["kind"]][0 if one else 1]
-    size = f"{step['bytes']} bytes{'' if one else ' each'}"
+    *verbs, preposition = OPERATIONS[step["kind"]]
+    size = count_of(step["bytes"], "byte") + ("" if one else " each")
     transactions = step["transactions"]
     wasted = "" if transactions == step["ideal"] else f", ideal {step['ideal']}"
-    return f"{lanes} {verb} {step['array']}, {size}: {transactions} {unit(step['space'], transactions)}{wasted}"
+    return f"{lanes} {verbs[0 if one else 1]} {size} {preposition} \"{step['array']}\": {transactions} {unit(step['space'], transactions)}{wasted}"
 
 
 # --- Source ----------------------------------------------------------------------------------------
@@ -165,36 +165,56 @@ def each(total, requests):
     return f"{total / requests:.2f}".rstrip("0").rstrip(".") if requests else ""
 
 
+def cells_of(accesses):
+    """The cells of a line of source: requests, sectors, wavefronts, active lanes. Up to two accesses to one kind of memory are told
+    apart, in the order of the inspection; of more, an average."""
+    def joined(values):
+        values = [value for value in values if value]
+        return ", ".join(values)
+    cells = [f"<td>{sum(one['requests'] for one in accesses) or ''}</td>"]
+    for space in ("global", "shared"):
+        of = [one for one in accesses if one["space"] == space]
+        total = {key: sum(one[key] for one in of) for key in ("requests", "transactions", "ideal")}
+        shown = of if len(of) <= 2 else [total]
+        worst = max((one["transactions"] / one["ideal"] for one in shown if one["ideal"]), default=1)
+        grade = ' class="poor"' if worst >= 2 else ' class="fair"' if worst > 1 else ""
+        factor = f' <span class="factor">×{worst:.3g}</span>' if worst >= 2 else ""
+        cells.append(f"<td{grade}>{joined(each(one['transactions'], one['requests']) for one in shown)}{factor}</td>")
+    lanes = sum(one["active_lanes"] for one in accesses)
+    cells.append(f"<td>{each(lanes, sum(one['requests'] for one in accesses))}</td>")
+    return "".join(cells)
+
+
 def source_table(root, trace, number):
     """The source, and of each line the requests, and sectors, wavefronts and active lanes of a request."""
-    counts = collections.defaultdict(lambda: collections.Counter())
+    accesses = collections.defaultdict(list)
     for line in trace["lines"]:
-        of = counts[line["file"], line["line"]]
-        of["requests"] += line["requests"]
-        of["lanes"] += line["active_lanes"]
-        of[line["space"]] += line["transactions"]
-        of[line["space"] + " requests"] += line["requests"]
-        of[line["space"] + " ideal"] += line["ideal"]
+        accesses[line["file"], line["line"]].append(line)
     rows = []
     for file, begin, end in parts_of(root, trace):
         text = highlighted("\n".join(lines_of_file(root, file)))
         rows.append(f'<tr class="file"><th colspan="6" scope="rowgroup">{html.escape(file)}</th></tr>')
         for line in range(begin, end + 1):
-            of = counts.get((file, line), collections.Counter())
-            cells = [f"<td>{of['requests'] or ''}</td>"]
-            for space in ("global", "shared"):
-                transactions, ideal = of[space], of[space + " ideal"]
-                grade = " class=poor" if transactions >= 2 * ideal > 0 else " class=fair" if transactions > ideal else ""
-                title = f' title="ideal {each(ideal, of[space + " requests"])}"' if grade else ""
-                mark = f' <span class="factor">×{transactions / ideal:.3g}</span>' if grade == " class=poor" else ""
-                cells.append(f"<td{grade}{title}>{each(transactions, of[space + ' requests'])}{mark}</td>")
-            cells.append(f"<td>{each(of['lanes'], of['requests'])}</td>")
-            rows.append(f'<tr id="k{number}-{html.escape(file)}-{line}"><th scope="row">{line}</th><td class="code"><code>{text[line - 1]}</code></td>'
-                        f"{''.join(cells)}</tr>")
-    head = ("<thead><tr><th scope=col>line</th><th scope=col class=code>source</th><th scope=col>requests</th>"
-            "<th scope=col>sectors</th><th scope=col>wave&shy;fronts</th><th scope=col>active lanes</th></tr></thead>")
+            rows.append(f'<tr id="k{number}-{html.escape(file)}-{line}"><th scope="row">{line}</th>{cells_of(accesses[file, line])}'
+                        f'<td class="code"><code>{text[line - 1]}</code></td></tr>')
+    head = ("<thead><tr><th scope=col>line</th><th scope=col>re&shy;quests</th><th scope=col>sec&shy;tors</th>"
+            "<th scope=col>wave&shy;fronts</th><th scope=col>active lanes</th><th scope=col class=code>source</th></tr></thead>")
     return (f'<div class="kernel-box" tabindex="0" role="region" aria-label="Source of {html.escape(trace["kernel"])} with counts by line">'
             f'<table class="kernel-source highlight">{head}<tbody>' + "\n".join(rows) + "</tbody></table></div>")
+
+
+def access_table(trace):
+    """Every access of every line, folded."""
+    rows = [
+        f"<tr><td>{one['line']}</td><td>{one['operation'].replace('_', ' ')}</td><td>{html.escape(one['array'])}</td><td>{one['bytes']}</td>"
+        f"<td>{one['requests']}</td><td>{each(one['transactions'], one['requests'])} {unit(one['space'])}</td>"
+        f"<td>{each(one['ideal'], one['requests'])}</td><td>{each(one['active_lanes'], one['requests'])}</td></tr>"
+        for one in trace["lines"]]
+    heads = "".join(f"<th scope=col>{name}</th>" for name in (
+        "line", "operation", "array", "bytes per lane", "requests", "of a request", "ideal", "active lanes"))
+    return (f'<details><summary>Each access by itself</summary><div class="kernel-box" tabindex="0" role="region" '
+            f'aria-label="The accesses of {html.escape(trace["kernel"])}"><table><thead><tr>{heads}</tr></thead><tbody>'
+            + "\n".join(rows) + "</tbody></table></div></details>")
 
 
 # --- Replay ----------------------------------------------------------------------------------------
@@ -226,12 +246,11 @@ def replay(root, trace, number):
     encoded = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
     block = ", ".join(map(str, trace["block"]))
     return "\n".join([
-        f"Warp {trace['warp']} of block ({block}): the first warp, of the first block that accesses memory, in the kernel's first launch, "
-        f"on {html.escape(trace['problem'])}; {shown}.",
+        f"Warp {trace['warp']} of block ({block}), the first at work in the kernel's first launch; {html.escape(trace['problem'])}; {shown}.",
         "",
         f'<div class="replay" id="replay-{number}">',
         f'<script type="application/json">{encoded}</script>',
-        f"<details><summary>The steps as a table</summary><div class=kernel-box tabindex=0 role=region aria-label=\"The steps of {html.escape(trace['kernel'])}\">"
+        f"<details><summary>The steps as a table</summary><div class=\"kernel-box\" tabindex=\"0\" role=\"region\" aria-label=\"The steps of {html.escape(trace['kernel'])}\">"
         "<table><thead><tr><th scope=col>step</th><th scope=col>line</th><th scope=col>what happens</th>"
         "<th scope=col>offsets of the lanes in the array, bytes</th></tr></thead><tbody>",
         "\n".join(rows),
@@ -351,10 +370,11 @@ def page(root, day, version, traces, before):
         sampled = f", {trace['inspected_blocks']} of them inspected" if trace["inspected_blocks"] != trace["blocks"] else ""
         text += [f"## Replay{title}", "", replay(root, trace, number), "",
                  f"## Source and counts{title}", "",
-                 f"{trace['problem']}; {count_of(trace['launches'], 'launch').replace('launchs', 'launches')}, {count_of(trace['blocks'], 'block')} of "
+                 f"{trace['problem']}; {trace['launches']} launch{'' if trace['launches'] == 1 else 'es'}, {count_of(trace['blocks'], 'block')} of "
                  f"{trace['threads']} threads{sampled}. A *request* is one access of a warp. *Sectors* (32 bytes of global memory), *wavefronts* (one pass "
-                 "of shared memory) and *active lanes* are averages over a line's requests.", "",
-                 source_table(root, trace, number), ""]
+                 "of shared memory) and *active lanes* are averages over a line's requests; ×8 means eight times the fewest "
+                 "that could do.", "",
+                 source_table(root, trace, number), "", access_table(trace), ""]
     text += ["## Measured", "", measured(root, day, version), ""]
     if has_measured:
         text += [f"[All measurements of the day]({measured_page})", ""]

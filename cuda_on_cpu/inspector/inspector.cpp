@@ -44,27 +44,46 @@ std::string name_of(const Allocation& allocation, const std::vector<Allocation>&
     return ambiguous ? text + ", " + size : text;
 }
 
+// Where in the allocation its parameter points; 0 if there are none or several, or if sectors would
+// begin elsewhere when counted from there.
+std::uint64_t named_at(const Allocation& allocation, const std::vector<NamedAddress>& addresses) {
+    std::vector<std::uint64_t> offsets;
+    for (const NamedAddress& named : addresses) {
+        const std::uint64_t offset = named.address - reinterpret_cast<std::uintptr_t>(allocation.begin);
+        if (offset < allocation.size) offsets.push_back(offset);
+    }
+    std::ranges::sort(offsets);
+    const bool one = !offsets.empty() && offsets.front() == offsets.back();
+    return one && offsets.front() % kSectorBytes == 0 ? offsets.front() : 0;
+}
+
 // The memory that all blocks share, with its pieces at the distances that a GPU would give them.
 void add_global_memory(LaunchRecord& record, const std::vector<NamedAddress>& addresses) {
-    std::vector<std::pair<std::unique_ptr<Region>, std::string>> pieces;
+    struct Piece {
+        std::unique_ptr<Region> region;
+        std::string name;
+        std::uint64_t named_at;
+    };
+    std::vector<Piece> pieces;
     std::uint64_t gpu = kGpuAlignment;
     const std::vector<Allocation> allocations = live_allocations();
     for (const Allocation& allocation : allocations) {
         const auto begin = reinterpret_cast<std::uint64_t>(allocation.begin);
-        pieces.emplace_back(std::make_unique<Region>(begin, begin + allocation.size, gpu, 0),
-                            name_of(allocation, allocations, addresses));
+        pieces.push_back({std::make_unique<Region>(begin, begin + allocation.size, gpu, 0),
+                          name_of(allocation, allocations, addresses), named_at(allocation, addresses)});
         gpu += (allocation.size / kGpuAlignment + 2) * kGpuAlignment;
     }
     const ImageRange variables = writable_image();
-    pieces.emplace_back(
-        std::make_unique<Region>(variables.begin, variables.end, gpu + variables.begin % kGpuAlignment, 0),
-        "__device__ variables");
-    std::ranges::sort(pieces, {}, [](const auto& piece) { return piece.first->begin; });
-    for (auto& [region, name] : pieces) {
-        region->array = static_cast<unsigned>(record.global.size());
-        if (region->begin == variables.begin) record.variables = region->array;
-        record.global.push_back(std::move(region));
-        record.arrays.push_back(std::move(name));
+    pieces.push_back(
+        {std::make_unique<Region>(variables.begin, variables.end, gpu + variables.begin % kGpuAlignment, 0),
+         "__device__ variables", 0});
+    std::ranges::sort(pieces, {}, [](const Piece& piece) { return piece.region->begin; });
+    for (Piece& piece : pieces) {
+        piece.region->array = static_cast<unsigned>(record.global.size());
+        if (piece.region->begin == variables.begin) record.variables = piece.region->array;
+        record.global.push_back(std::move(piece.region));
+        record.arrays.push_back(std::move(piece.name));
+        record.named_at.push_back(piece.named_at);
     }
 }
 
@@ -143,9 +162,24 @@ std::string_view name(Operation operation) {
     return kNames[static_cast<std::size_t>(operation)];
 }
 
+// For each array, the byte from which a trace counts: never behind one that the warp accesses.
+std::vector<std::uint64_t> first_bytes(const LaunchRecord& launch) {
+    std::vector<std::uint64_t> first(launch.arrays.size());
+    std::ranges::copy(launch.named_at, first.begin());
+    for (const RawStep& step : launch.trace.trace.recorded) {
+        for (unsigned lane = 0; lane < kLanes; ++lane) {
+            if ((step.lanes >> lane & 1) != 0 && step.kind == RawStep::Kind::kRequest &&
+                step.addresses[lane] - step.array_begin < first[step.array])
+                first[step.array] = 0;
+        }
+    }
+    return first;
+}
+
 template <class Resolve>
 WarpTrace trace_of(const LaunchRecord& launch, const Resolve& resolve) {
     const LaunchTrace& kept = launch.trace;
+    const std::vector<std::uint64_t> first = first_bytes(launch);
     WarpTrace trace{.block = kept.block, .warp = kept.warp, .steps = kept.trace.steps, .recorded = {}};
     for (const RawStep& raw : kept.trace.recorded) {
         TraceStep& step = trace.recorded.emplace_back();
@@ -161,8 +195,9 @@ WarpTrace trace_of(const LaunchRecord& launch, const Resolve& resolve) {
         step.array = launch.arrays[raw.array];
         for (unsigned lane = 0; lane < kLanes; ++lane) {
             const bool active = (raw.lanes >> lane & 1) != 0;
-            step.offsets.push_back(active ? static_cast<std::int64_t>(raw.addresses[lane] - raw.array_begin)
-                                          : -1);
+            step.offsets.push_back(
+                active ? static_cast<std::int64_t>(raw.addresses[lane] - raw.array_begin - first[raw.array])
+                       : -1);
         }
     }
     return trace;

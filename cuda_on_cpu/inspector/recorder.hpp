@@ -129,6 +129,9 @@ struct LaunchRecord {
     // Names of arrays: "tile", "in", or "allocation of 4096 bytes". Names of shared arrays are
     // added when a block first reaches their declarations.
     std::vector<std::string> arrays;
+    // For the array of each region: where in the allocation the parameter that names it points. A
+    // trace counts bytes from there, so that in[0] is at 0 behind a guard zone, too.
+    std::vector<std::uint64_t> named_at;
     // Index of the region, and array, of the `__device__` variables.
     unsigned variables = 0;
     std::mutex arrays_mutex;

@@ -89,8 +89,15 @@ void require_outputs(const InspectOptions& options) {
     require_writable("--html", options.html);
     require_writable("--json", options.json);
     require_writable("--trace", options.trace);
-    if (!options.html.empty() && options.html == options.json)
-        throw UsageError(fmt::format("--html and --json are both '{}'; expected two files", options.html));
+    const std::pair<std::string_view, std::string> files[] = {
+        {"--html", options.html}, {"--json", options.json}, {"--trace", options.trace}};
+    for (const auto& [option, file] : files) {
+        for (const auto& [other, same] : files) {
+            if (option != other && !file.empty() && file == same)
+                throw UsageError(
+                    fmt::format("{} and {} are both '{}'; expected two files", option, other, file));
+        }
+    }
 }
 
 // Shows the inspection on the terminal, and writes it to the files that the learner has named.

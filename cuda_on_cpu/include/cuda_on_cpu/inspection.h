@@ -75,7 +75,8 @@ struct TraceStep {
     unsigned bytes = 0;
     unsigned transactions = 0;
     unsigned ideal = 0;
-    // As in WorstRequest.
+    // As in WorstRequest, but counted from the element to which the parameter `array` points, if
+    // only one points into the allocation.
     std::vector<std::int64_t> offsets;
     std::string array;
 

@@ -364,8 +364,11 @@ def page(root, day, version, traces, before):
     """Markdown of a version's page. `before`: name and traces of the version before, or None."""
     measured_page = f"../../{short_name(day)}/measured/index.md"
     has_measured = (root / f"docs/measured/{day}.md").is_file()
-    text = [f"# {version}: {', '.join(dict.fromkeys(trace['kernel'] for trace in traces))}", "",
-            f"A version of [{short_name(day)}](../../{short_name(day)}/index.md), line by line. "
+    name = short_name(day)
+    title = f"Day {int(name[3:])}" if name != day else day
+    names = ", ".join(dict.fromkeys(f"`{trace['kernel']}`" for trace in traces))
+    text = [f"# {title}: {version}", "",
+            f"A version of [{title[:1].lower() + title[1:]}](../../{name}/index.md), line by line: {names}. "
             "The counts are those of an inspection on the CPU, which every access of every thread passes; the counters and times are a GPU's.", ""]
     stale = record_traces.changed_sources(root, traces)
     if stale:

@@ -1,0 +1,403 @@
+"""Stages the site: from the Markdown of the tree to the sources that Sphinx reads.
+
+stage(root, target) writes
+  NAME.md           a page; NAME/index is the page at the address NAME/
+  extra/            what is copied into the site as it is: figures, files, redirects
+  site.json         what conf.py needs: the navigation, the source files that become pages, static files
+
+Every relative link is changed so that it leads to a page, to the page of a source file or to a copied file. A link to anything else is
+an error that names file and line.
+"""
+import dataclasses
+import html
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import urllib.parse
+
+import front
+import glossary
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import check_links  # noqa: E402
+
+PICTURES = {".svg", ".png", ".gif", ".jpg", ".webp"}
+COPIED = {".json", ".jsonl", ".pdf", ".csv", ".pgm", ".ppm"} | PICTURES   # links to these lead to the file itself
+SCHEME = "course:"    # begins an address that conf.py makes relative to the page
+DAY_ROW = re.compile(r"^\| \[(?P<label>[^\]]*)\]\((?P<folder>[^)/]*)/README\.md\) \| (?P<question>[^|]*) \| (?P<needs>[^|]*) \| (?P<hours>[^|]*)"
+                     r" \| (?P<exercises>[^|]*) \| (?P<best>[^|]*) \|$", re.M)
+ANSWER = re.compile(r"<details><summary>(?P<summary>[^<]*)</summary>(?P<body>.*?)</details>", re.S)
+FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<language>[a-z+]*)\n(?P<first>[^\n]*)", re.M)
+
+# Pages beside the days: their place in the navigation.
+SECTIONS = (
+    ("Look up", ["docs/book.md", "docs/glossary.md", "docs/algorithm_selection.md", "docs/types.md", "docs/profiling.md", "docs/errata.md",
+                 "docs/command.md"]),
+    ("Teach", ["docs/teachers.md", "docs/syllabus.md"]),
+    ("CUDA on the CPU", ["cuda_on_cpu/README.md", "cuda_on_cpu/docs/how_it_works.md", "cuda_on_cpu/docs/differences.md",
+                         "cuda_on_cpu/docs/programs.md", "cuda_on_cpu/docs/findings.md", "cuda_on_cpu/docs/settings.md",
+                         "cuda_on_cpu/docs/libraries.md", "cuda_on_cpu/docs/compiler.md", "cuda_on_cpu/docs/architecture.md",
+                         "cuda_on_cpu/calibration/README.md", "cuda_on_cpu/CHANGELOG.md"]),
+    ("The project", ["common/README.md", "common/headers.md", "python/README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md",
+                     "SECURITY.md", "site/README.md"]),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Day:
+    folder: str       # day15_reduction
+    label: str        # 15 Reduction
+    question: str
+    hours: str
+    part: str         # 2. Patterns
+
+    @property
+    def name(self):   # day15
+        return short_name(self.folder)
+
+
+def short_name(folder):
+    return folder[:5] if re.match(r"day\d\d_", folder) else folder
+
+
+def read_days(root):
+    """The days in the order in which they are read, from the tables of the front page."""
+    days, part = [], ""
+    for line in (root / "README.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("### "):
+            part = line[4:].strip()
+        row = DAY_ROW.match(line)
+        if row:
+            days.append(Day(row["folder"], row["label"], row["question"], row["hours"].strip(), part))
+    return days
+
+
+def page_of(path):
+    """The page made from a Markdown file: day15_reduction/beyond/README.md -> day15/beyond/index."""
+    folder, _, file = path.rpartition("/")
+    if path == "README.md":
+        return "index"
+    if folder == "docs/measured":
+        return f"{short_name(file[:-3])}/measured/index"
+    parts = [short_name(part) for part in folder.split("/") if part and part != "docs"]
+    if file != "README.md":
+        parts.append(file[:-3].lower())
+    return "/".join(parts + ["index"])
+
+
+def markdown_of(root):
+    """The Markdown files that become pages, as paths relative to root."""
+    known = check_links.known_to_git(root)
+    return sorted(name for name in known if name.endswith(".md") and not name.startswith(".github/") and (root / name).is_file())
+
+
+def title_of(text):
+    """The first heading, as plain text."""
+    heading = re.search(r"^# +(.*)$", text, re.M)
+    return re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).strip() if heading else ""
+
+
+def outside_code(text):
+    """The text with blanks in place of code and comments, so that positions stay."""
+    return check_links.blank(check_links.without_blocks(text), check_links.INLINE_CODE)
+
+
+def substitute(text, pattern, replace):
+    """Replaces matches of the pattern outside of code; replace gets the match in the whole text."""
+    blanked, pieces, end = outside_code(text), [], 0
+    for match in pattern.finditer(blanked):
+        pieces += [text[end:match.start()], replace(match)]
+        end = match.end()
+    return "".join(pieces) + text[end:]
+
+
+def without_comments(text):
+    """No HTML comments, except in code."""
+    fences = [match.span() for match in check_links.CODE[0].finditer(text)]
+    fences += [match.span() for match in check_links.INLINE_CODE.finditer(text)]
+    def keep(match):
+        return match[0] if any(begin <= match.start() < end for begin, end in fences) else ""
+    return re.sub(r"<!--.*?-->", keep, text, flags=re.S)
+
+
+def folded_answers(text):
+    """Blank lines around the parts of <details>, as Markdown inside HTML needs them."""
+    pieces, end = [], 0
+    for match in ANSWER.finditer(check_links.without_blocks(text)):
+        begin = text.rfind("\n", 0, match.start()) + 1
+        line = text[begin:match.start()]
+        marker = re.match(r" *(?:[-*]|\d+\.) +| *", line)
+        indent = " " * len(marker[0])
+        before = text[end:match.start()].rstrip(" ")
+        body = text[match.start("body"):match.end("body")].strip()
+        lead = "" if before.endswith("\n\n") else "\n\n"
+        pieces += [before, f"{lead}{indent}<details><summary>{match['summary']}</summary>\n\n{indent}{body}\n\n{indent}</details>\n\n{indent}"]
+        end = match.end()
+        while text[end:end + 1] == " ":
+            end += 1
+        if text[end:end + 1] == "\n":
+            pieces[-1] = pieces[-1][:-len(indent) - 1] if indent else pieces[-1][:-1]
+    return "".join(pieces) + text[end:]
+
+
+def with_languages(text):
+    """Names the language of code blocks: CUDA for C++, and of blocks without one whether they are commands."""
+    def name(match):
+        language, first = match["language"], match["first"].lstrip()
+        if language == "cpp":
+            language = "cuda"
+        elif not language and first.startswith("$ "):
+            language = "console"
+        elif not language and re.match(r"(?:\./course|cmake|nvcc|git|sudo|python3|scripts/|apt) ?", first):
+            language = "sh"
+        return f"{match['indent']}{match['ticks']}{language}\n{match['first']}"
+    blanked_ends = {match.start() for match in check_links.CODE[0].finditer(text)}
+    return FENCE.sub(lambda match: name(match) if match.start() in blanked_ends else match[0], text)
+
+
+class Stage:
+    """One run: collects errors, and the files that links lead to."""
+
+    def __init__(self, root, target):
+        self.root, self.target = root, target
+        self.known = check_links.known_to_git(root)
+        self.pages = {name: page_of(name) for name in markdown_of(root)}
+        self.sources, self.folders, self.copied = set(), set(), set()
+        self.errors, self.written = [], set()
+
+    def write(self, name, text):
+        """Writes a file of the stage; one that has not changed keeps its time, so that Sphinx need not read it again."""
+        path = self.target / name
+        self.written.add(path)
+        data = text if isinstance(text, bytes) else text.encode()
+        if path.exists() and path.read_bytes() == data:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def remove_others(self):
+        for path in sorted(self.target.rglob("*"), reverse=True):
+            if path.is_file() and path not in self.written:
+                path.unlink()
+            elif path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+
+    def address(self, link, path):
+        """The address that a link of the file `path` gets, or None if it stays; with errors for those that lead nowhere."""
+        if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//", link) or link.startswith("#"):
+            return None
+        name, _, anchor = link.partition("#")
+        there = os.path.normpath(os.path.join(os.path.dirname(path), urllib.parse.unquote(name)))
+        anchor = f"#{anchor}" if anchor else ""
+        if there in self.pages:
+            return f"{os.path.relpath(self.pages[there], os.path.dirname(self.pages[path]))}.md{anchor}"
+        if f"{there}/README.md" in self.pages:
+            return self.address(os.path.relpath(f"{there}/README.md", os.path.dirname(path) or ".") + anchor, path)
+        if there not in self.known or not (self.root / there).exists():
+            raise LookupError(f"there is no {there}")
+        return SCHEME + self.file(there) + anchor
+
+    def file(self, there):
+        """The address inside the site of a file or folder of the tree that is no page."""
+        if (self.root / there).is_dir():
+            self.folders.add(there)
+            return f"source/{there}/index.html"
+        if pathlib.PurePosixPath(there).suffix in COPIED:
+            self.copied.add(there)
+            return f"files/{there}"
+        self.sources.add(there)
+        return f"source/{there}.html"
+
+    def relink(self, text, path):
+        """Changes the targets of links and pictures."""
+        blanked, pieces, end = outside_code(text), [], 0
+        for match in check_links.LINK.finditer(blanked):
+            group = next((name for name in ("angled", "plain", "defined", "html") if match[name] is not None), None)
+            if group is None or group == "html":
+                continue
+            try:
+                address = self.address(match[group], path)
+            except LookupError as error:
+                self.errors.append(f"{path}: the link {match[group]}: {error}")
+                continue
+            if address is not None:
+                begin, stop = match.span(group)
+                pieces += [text[end:begin], address]
+                end = stop
+        return "".join(pieces) + text[end:]
+
+    def pictures(self, text, path):
+        """Pictures as HTML: of SVGs a copy for each theme, because a reader can choose another theme than the system's."""
+        def tag(match):
+            alt, name = match[1], match[2]
+            there = os.path.normpath(os.path.join(os.path.dirname(path), name))
+            if there not in self.known:
+                self.errors.append(f"{path}: the picture {name}: there is no {there}")
+                return match[0]
+            top = os.path.relpath(".", os.path.dirname(self.pages[path]) or ".")
+            attributes = f'alt="{html.escape(text_of(alt))}" loading="lazy"'
+            if not there.endswith(".svg"):
+                self.copied.add(there)
+                return f'<img src="{top}/files/{there}" {attributes}>'
+            svg = (self.root / there).read_text(encoding="utf-8")
+            attributes += size_of(svg)
+            if "prefers-color-scheme" not in svg:
+                self.copied.add(there)
+                return f'<img src="{top}/files/{there}" {attributes}>'
+            for theme, query in (("light", "not all"), ("dark", "all")):
+                self.write(f"extra/figures/{there[:-4]}.{theme}.svg", re.sub(r"\(prefers-color-scheme: *dark\)", query, svg))
+            return "".join(f'<img class="only-{theme}" src="{top}/figures/{there[:-4]}.{theme}.svg" {attributes}>' for theme in ("light", "dark"))
+        return re.sub(r"!\[([^\]]*)\]\(([^)\s]+)\)", tag, text)
+
+    def page(self, text, path):
+        """The Markdown of a page from that of the tree."""
+        return with_languages(self.relink(self.pictures(folded_answers(without_comments(text)), path), path))
+
+
+def text_of(markdown):
+    return re.sub(r"[`*]", "", markdown).replace("\n", " ")
+
+
+def size_of(svg):
+    """Width and height as HTML attributes, so that the page does not jump when the picture arrives."""
+    box = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', svg)
+    return f' width="{round(float(box[1]))}" height="{round(float(box[2]))}"' if box else ""
+
+
+def module(name):
+    """One of the modules that bring pages of their own, or None where it is not there yet."""
+    return __import__(name) if importlib.util.find_spec(name) else None
+
+
+def toctree(names, page):
+    if not names:
+        return ""
+    here = os.path.dirname(page)
+    lines = "\n".join(os.path.relpath(name, here or ".") for name in names)
+    return f"\n\n```{{toctree}}\n:hidden:\n\n{lines}\n```\n"
+
+
+def redirects(root, days):
+    """Old addresses -> pages: days that were renumbered, and the names of their folders."""
+    numbers = {day.folder: day.name for day in days}
+    found = {day.folder: day.name for day in days if day.folder != day.name}
+    text = (root / "tools/course/renumbered.cpp").read_text(encoding="utf-8")
+    for before, now in re.findall(r'\{"(day\d\d_\w+)", "(day\d\d_\w+)"\}', text):
+        if now in numbers:
+            found[before] = numbers[now]
+            if before[:5] not in numbers.values():   # that number is free
+                found[before[:5]] = numbers[now]
+    return found
+
+
+def redirect_page(name):
+    return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Moved: {name}</title>'
+            f'<meta http-equiv="refresh" content="0; url=../{name}/index.html"><link rel="canonical" href="../{name}/index.html">'
+            f'<p>This day is now <a href="../{name}/index.html">{name}</a>.</p></html>\n')
+
+
+def stage(root, target):
+    """Writes the sources of the site; returns a list of errors."""
+    run = Stage(root, target)
+    days = read_days(root)
+    quizzes, charts, kernels, slides = (module(name) for name in ("quizzes", "charts", "kernels", "slides"))
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in run.pages}
+    titles = {run.pages[path]: title_of(text) for path, text in texts.items()}
+    folders = {day.folder: day for day in days}
+
+    # The pages of each day, in the order in which they are read.
+    children = {}
+    for day in days:
+        names = [f"{day.folder}/exercises.md"] + sorted(path for path in run.pages if path.startswith(f"{day.folder}/") and path.count("/") > 1)
+        names.append(f"docs/measured/{day.folder}.md")
+        children[f"{day.name}/index"] = [run.pages[path] for path in names if path in run.pages]
+
+    terms = glossary.read(texts["docs/glossary.md"])
+    for path, text in texts.items():
+        name, folder = run.pages[path], path.split("/")[0]
+        if path == "README.md":
+            continue
+        if path == "docs/glossary.md":
+            used = glossary.uses(terms, {other: texts[other] for other in texts if other.split("/")[0] in folders})
+            labels = {other: folders[other.split("/")[0]].label for other in texts if other.split("/")[0] in folders}
+            run.write(f"{name}.md", glossary.page(text, terms, used, labels, run))
+            continue
+        if quizzes and folder in folders:
+            text = quizzes.transform(folder, text)
+        body = run.page(text, path)
+        if charts and path.startswith("docs/measured/"):
+            heading, _, rest = body.partition("\n")
+            body = f"{heading}\n\n{charts.section(root, pathlib.Path(path).stem)}\n{rest}"
+        if path == f"{folder}/README.md" and folder in folders:
+            day = folders[folder]
+            if kernels:
+                body += "\n\n" + kernels.links(root, day.folder)
+            body += glossary.of_day(terms, day.folder)
+            body += toctree(children[name], name)
+        run.write(f"{name}.md", body)
+
+    # Pages of the other modules.
+    more = {}
+    for each in (kernels and kernels.pages, charts and charts.gpus, slides and slides.pages):
+        more.update(each(root) if each else {})
+    for name, text in more.items():
+        if text.lstrip().lower().startswith(("<!doctype", "<html")):
+            run.write(f"extra/{name}.html", text)
+        else:
+            titles[name] = title_of(text)
+            run.write(f"{name}.md", f"---\norphan: true\n---\n{text}")
+
+    sections = [(title, [run.pages[path] for path in paths if path in run.pages]) for title, paths in SECTIONS]
+    sections[0][1].extend(name for name in more if name.startswith("gpus/"))
+    placed = {name for _, names in sections for name in names} | {f"{day.name}/index" for day in days} | {"index"}
+    placed |= {name for names in children.values() for name in names}
+    sections[-1][1].extend(name for name in run.pages.values() if name not in placed)
+
+    parts = list(dict.fromkeys(day.part for day in days))
+    order = [f"{day.name}/index" for day in days] + [name for _, names in sections for name in names]
+    run.write("index.md", front.page(root, days) + toctree(order, "index"))
+
+    # Source files: pages of their own. A folder's page lists its files.
+    listings = {}
+    for folder in sorted(run.folders):
+        inside = sorted(name for name in run.known if os.path.dirname(name) == folder)
+        listings[folder] = [(os.path.basename(name) + ("/" if (root / name).is_dir() else ""), run.file(name)) for name in inside
+                            if not (root / name).is_dir()]
+    for name in run.copied:
+        run.write(f"extra/files/{name}", (root / name).read_bytes())
+    moved = redirects(root, days)
+    for before, now in moved.items():
+        run.write(f"extra/{before}/index.html", redirect_page(now))
+    run.write("extra/.nojekyll", "")
+
+    navigation = [(part, [(f"{day.name}/index", day.label, [(child, kind_of(child, titles)) for child in children[f"{day.name}/index"]])
+                          for day in days if day.part == part]) for part in parts]
+    navigation += [(title, [(name, titles.get(name) or name, []) for name in names]) for title, names in sections]
+    static = [file for each in (quizzes, charts, kernels, slides) if each for file in getattr(each, "STATIC", [])]
+    run.write("site.json", json.dumps({"root": str(root), "navigation": navigation, "sources": sorted(run.sources), "folders": listings,
+                                       "static": static, "days": {day.folder: day.name for day in days}}, indent=1))
+    run.remove_others()
+    return run.errors
+
+
+def kind_of(page, titles):
+    """What a page of a day is called in the navigation."""
+    last = page.split("/")[-2]
+    return {"exercises": "Exercises", "beyond": "Beyond", "measured": "Measured"}.get(last) or titles[page]
+
+
+def remove_pages_of_before(source, out):
+    """Removes HTML pages that an earlier build left and this one does not have."""
+    site = json.loads((source / "site.json").read_text(encoding="utf-8"))
+    wanted = {out / path.relative_to(source).with_suffix(".html") for path in source.rglob("*.md") if "extra" not in path.relative_to(source).parts[:1]}
+    wanted |= {out / path.relative_to(source / "extra") for path in (source / "extra").rglob("*.html")}
+    wanted |= {out / f"source/{name}.html" for name in site["sources"]} | {out / f"source/{name}/index.html" for name in site["folders"]}
+    wanted |= {out / "search.html", out / "404.html"}
+    for path in out.rglob("*.html"):
+        if path not in wanted and "_static" not in path.parts:
+            path.unlink()

@@ -142,7 +142,7 @@ def options(text):
     """
     places, begin = [], 0
     for letter in "abcdefgh":
-        match = re.compile(rf"(?:^|(?<=\s)){letter}\) ").search(text, begin)
+        match = re.compile(rf"(?:^|(?<=\s)){letter}\)\s").search(text, begin)
         if not match:
             break
         places.append(match.start())
@@ -150,7 +150,7 @@ def options(text):
     if len(places) < 2:
         return text, []
     ends = places[1:] + [len(text)]
-    found = [text[begin:end].strip().rstrip(";?.").strip() for begin, end in zip(places, ends)]
+    found = [" ".join(text[begin:end].split()).rstrip(";?.").strip() for begin, end in zip(places, ends)]
     return text[: places[0]].strip(), found
 
 
@@ -187,7 +187,7 @@ def quiz_item(question, name, number):
     attributes = "".join(f' data-{key}="{html.escape(value)}"' for key, value in data.items() if value)
     parts = [stem]
     if choices:
-        parts.append("\n".join("- " + re.sub(r"\n", "\n  ", choice) for choice in choices))
+        parts.append("\n".join("- " + choice for choice in choices))
     parts += [
         f'<details class="quiz-answer"{attributes}><summary>Answer</summary>',
         question.answer,

@@ -19,7 +19,7 @@ import records as record_files  # noqa: E402
 STATIC = ["charts.js", "charts.css"]
 
 WIDTH = 360  # of every chart, in units of about a pixel: legible on a phone, two beside each other on a screen
-CHARACTER = 6.1  # the width of one at the charts' 11 units, on average
+CHARACTER = 6.7  # the width of one at the charts' 11 units, on average
 MOST_LINES = 8  # of ours: as many as there are colours
 MOST_PEERS = 2
 MARKERS = 8
@@ -64,10 +64,10 @@ def time_text(milliseconds):
 def size_text(value):
     """268435456 -> "256 Mi", 1500 -> "1500", 2000000 -> "2 M"."""
     for power, unit in ((30, "Gi"), (20, "Mi"), (10, "Ki")):
-        if value >= 2**power and value % 2**power == 0 and (value != 2**power or power > 10 or True):
+        if value % 2**power == 0:
             return f"{value // 2**power:.0f} {unit}"
-    for power, unit in ((9, "G"), (6, "M"), (3, "k")):
-        if value >= 10 * 10**power and value % 10**power == 0:
+    for power, least, unit in ((9, 1e9, "G"), (6, 1e6, "M"), (3, 1e4, "k")):
+        if value >= least and value % 10**power == 0:
             return f"{value / 10**power:.0f} {unit}"
     return f"{value:.10g}"
 
@@ -173,7 +173,7 @@ class Rate:
     def limit(self, records):
         """The measured limit in this unit; 0: not known, or not of the units that are used."""
         found = [r[f"limit_{self.key}_per_second"] for r in records if r.get(f"limit_{self.key}_per_second")]
-        if not found or (self.key == "flops" and any(r["dtype"] != "float" for r in records)):
+        if not found or all(percent_of_limit(r) is None for r in records):
             return 0
         return sorted(found)[len(found) // 2] * self.factor * 1e-3
 
@@ -218,40 +218,36 @@ def with_n(problem, places, others=()):
 
 def sizes(problems, main):
     """Problems that differ from `main` in size only, and how the axis is named: ([(N, problem)], "sum
-    N"); at least three of them, or ([], "").
+    N"); at least two of them, or ([], "").
     """
     template = NUMBER.sub("#", main)
     base = numbers_in(main)
-    alike = [p for p in problems if NUMBER.sub("#", p) == template]
-    differ = {p: [i for i, (a, b) in enumerate(zip(numbers_in(p), base)) if a != b] for p in alike}
-    found = []  # (range, points, name)
+    values = {p: numbers_in(p) for p in problems if NUMBER.sub("#", p) == template}
+    differ = {p: {i for i, (a, b) in enumerate(zip(values[p], base)) if a != b} for p in values}
+    found = []  # (how good, points, name)
 
-    def add(points, name):
-        points = sorted(points)
-        values = [n for n, _ in points]
-        if len(points) >= 3 and values[0] > 0 and len(set(values)) == len(values):
-            found.append((values[-1] / values[0], points, name))
+    def add(places, condition, preference, others=()):
+        points = sorted(
+            (values[p][places[0]], p) for p in values if differ[p] <= {*places, *others} and condition(values[p])
+        )
+        sizes = [n for n, _ in points]
+        if len(points) >= 2 and sizes[0] > 0 and len(set(sizes)) == len(sizes):
+            found.append(((len(points) >= 3, preference, sizes[-1] / sizes[0]), points, with_n(main, places, others)))
 
     for place in range(len(base)):
-        add([(numbers_in(p)[place], p) for p in alike if set(differ[p]) <= {place}], with_n(main, [place]))
+        add([place], lambda numbers: True, 2)
     # n x n x n: the dimensions that are equal in `main` stay equal.
-    equal = [i for i in range(len(base)) if base.count(base[i]) > 1]
-    for places in ([i for i in equal if base[i] == value] for value in sorted({base[i] for i in equal})):
-        points = [
-            (numbers_in(p)[places[0]], p)
-            for p in alike
-            if set(differ[p]) <= set(places) and len({numbers_in(p)[i] for i in places}) == 1
-        ]
-        add(points, with_n(main, places))
-    if not found:
-        # Two change together, as when fewer sequences are longer. The later one is N.
-        pairs = {tuple(places) for places in differ.values() if len(places) == 2}
-        for pair in sorted(pairs):
-            points = [(numbers_in(p)[pair[1]], p) for p in alike if set(differ[p]) <= set(pair)]
-            add(points, with_n(main, pair[1:], pair[:1]))
+    for side in sorted(set(base)):
+        places = [i for i, number in enumerate(base) if number == side]
+        if len(places) > 1:
+            add(places, lambda numbers, places=places: len({numbers[i] for i in places}) == 1, 2)
+    # Two change together: fewer sequences that are longer, or, if nothing else is there, any two.
+    for a, b in itertools.combinations(range(len(base)), 2):
+        add([b], lambda numbers, a=a, b=b: numbers[a] * numbers[b] == base[a] * base[b], 1, [a])
+        add([b], lambda numbers: True, 0, [a])
     if not found:
         return [], ""
-    _, points, name = max(found, key=lambda each: (each[0], len(each[1])))
+    _, points, name = max(found, key=lambda each: each[0])
     return points, name
 
 
@@ -446,7 +442,7 @@ def of_limit(records, main):
         limit=100 if by_percent else 0,
         note=""
         if by_percent
-        else "The percentage of the limit is not known here: the data is in the L2 cache, or the work is that of tensor cores.",
+        else "Not every version has a percentage of the limit: that of the L2 cache and of tensor cores is not measured.",
     )
     chart.heading, chart.rows = ["version", "time", "speed", "% of limit"], table
     return chart
@@ -516,11 +512,16 @@ def figure(chart):
     )
 
 
+def usual_machine(root, machines):
+    """The machine of the front page's table, or else the one with the most records."""
+    match = re.search(r"<!-- days: (\S+) -->", (root / "README.md").read_text())
+    return match[1] if match and match[1] in machines else max(machines, key=lambda name: len(machines[name]))
+
+
 def charts_of(root, day, machines):
-    """The charts of a day: [Chart]. `machines`: {machine: records}."""
+    """The charts of a day, and the GPU of the first two. `machines`: {machine: records}."""
     machines = {name: cached(records) for name, records in machines.items()}
-    largest = max(machines, key=lambda name: (len({r["version"] for r in machines[name]}), len(machines[name])))
-    records = machines[largest]
+    records = machines[usual_machine(root, machines)]
     main = main_problem(root, day, records)
     found = [over_size(records, main), of_limit(records, main)]
     if len(machines) > 1:
@@ -536,7 +537,77 @@ def section(root, day):
     charts, device = charts_of(root, day, machines)
     figures = "\n".join(figure(chart) for chart in charts)
     return (
-        f"Charts of {device}, with a warm cache. A longer bar and a higher line are faster. Point at a line, "
-        f"or choose its name, for its figures.\n\n"
+        f"Charts of {device}, with a warm cache. Longer bars and higher lines are faster. Point at a line for "
+        f"its figures.\n\n"
         f'<div class="charts">\n{figures}\n</div>\n'
     )
+
+
+def best_of(root, day, records):
+    """The fastest of ours and the fastest peer, or None, on the main problem."""
+    records = cached(records)
+    about = at(records, main_problem(root, day, records))
+    return fastest(about, "ours"), fastest(about, "peer")
+
+
+def gpu_page(root, device, machines):
+    """Markdown for one GPU. `machines`: {(machine, day): records of this GPU}."""
+    title = re.sub(r"^NVIDIA ", "", device)
+    rows, shares = [], []
+    for (_, day), found in sorted(machines.items(), key=lambda each: each[0][1]):
+        ours, peer = best_of(root, day, found)
+        if ours is None:
+            continue
+        rate, share = Rate.of([ours]), percent_of_limit(ours)
+        number = re.match(r"day(\d+)_", day)
+        title_of_day = (number[1] + " " if number else "") + (setting(root, day, TITLE) or day)
+        name = f"[{title_of_day}](../docs/measured/{day}.md)"
+        beside = f"{peer['median_ms'] / ours['median_ms']:.2f}× {re.sub('^[0-9]+_', '', peer['version'])}" if peer else ""
+        rows.append(
+            f"| {name} | {ours['problem']} | `{ours['version']}` | {time_text(ours['median_ms'])} | {rate.text(ours)} "
+            f"| {'' if share is None else f'{share:.1f}'} | {beside} |"
+        )
+        if share is not None:
+            tip = f"{day}, {ours['version']} on {ours['problem']}: {share:.1f} % of the limit, {time_text(ours['median_ms'])}"
+            figures = [ours["version"], ours["problem"], time_text(ours["median_ms"]), f"{share:.1f} %"]
+            shares.append((day, "chart-ours", share, tip, None, figures))
+    everything = [r for found in machines.values() for r in found]
+    limits = []
+    for key, factor, unit in (("bytes", 1e-9, "GB/s of memory bandwidth"), ("flops", 1e-12, "TFLOP/s of FP32 multiply-adds")):
+        measured = sorted(r[f"limit_{key}_per_second"] for r in everything if r.get(f"limit_{key}_per_second"))
+        if measured:
+            limits.append(f"{three_digits(measured[len(measured) // 2] * factor)} {unit}")
+    drivers = ", ".join(sorted({r["driver"] for r in everything}))
+    dates = sorted(r["date"][:10] for r in everything)
+    page = [
+        f"# {title}",
+        f"{len(everything)} records of {len(machines)} days on an {device}, driver {drivers}, {dates[0]} to {dates[-1]}."
+        + (f" The median of the limits measured with them: {' and '.join(limits)}." if limits else ""),
+    ]
+    if shares:
+        chart = bars("Percent of the limit, the fastest of ours", "%", [row[:5] for row in shares], scale=100, limit=100)
+        chart.heading = ["day", "version", "problem", "time", "% of limit"]
+        chart.rows = [[row[0]] + row[5] for row in shares]
+        page.append(f'<div class="charts">\n{figure(chart)}\n</div>')
+    page.append("## The fastest of ours")
+    page.append("On the problem of each day's table, with a warm cache. The last column is the speed beside the fastest peer.")
+    page.append(
+        "| day | problem | version | time | speed | % of limit | beside |\n| --- | --- | --- | --: | --: | --: | --- |\n"
+        + "\n".join(rows)
+    )
+    return "\n\n".join(page) + "\n"
+
+
+def gpus(root):
+    """{"gpus/h200": Markdown}: a page for each GPU that has records. Links lead from gpus/ to
+    ../docs/measured/<day>.md.
+    """
+    devices = {}
+    for day, machines in load(root).items():
+        for machine, found in machines.items():
+            for device in dict.fromkeys(r["device"] for r in found):
+                devices.setdefault(device, {})[machine, day] = [r for r in found if r["device"] == device]
+    return {
+        "gpus/" + re.sub(r"[^a-z0-9]+", "-", device.lower().removeprefix("nvidia ")).strip("-"): gpu_page(root, device, found)
+        for device, found in sorted(devices.items())
+    }

@@ -20,6 +20,7 @@ STATIC = ["charts.js", "charts.css"]
 
 WIDTH = 360  # of every chart, in units of about a pixel: legible on a phone, two beside each other on a screen
 CHARACTER = 6.7  # the width of one at the charts' 11 units, on average
+LABEL = 44  # what a label of the size takes on the axis
 MOST_LINES = 8  # of ours: as many as there are colours
 MOST_PEERS = 2
 MARKERS = 8
@@ -335,7 +336,10 @@ def over_size(records, main):
     for value in log_ticks(y.low, y.high, 6):
         parts.append(f'<path class="chart-grid" d="M{left} {y(value):g}H{right}"/>')
         parts.append(text(left - 5, y(value) + 4, f"{value:.10g}", "end"))
-    for value in log_ticks(points[0][0], points[-1][0], 5, is_binary) or [n for n, _ in points]:
+    named = [n for n, _ in points]
+    if min(b - a for a, b in itertools.pairwise([x(n) for n in named])) < LABEL:
+        named = log_ticks(points[0][0], points[-1][0], 5, is_binary) or [named[0], named[-1]]
+    for value in named:
         parts.append(f'<path class="chart-axis" d="M{x(value):g} {bottom}v5"/>')
         parts.append(text(x(value), bottom + 18, size_text(value), "middle"))
     parts.append(f'<path class="chart-axis" d="M{left} {top}V{bottom}H{right}"/>')
@@ -387,7 +391,7 @@ def bars(title, unit, rows, note="", scale=0, limit=0):
     left = min(160, max(40, round(longest * CHARACTER) + 8))
     right = WIDTH - 46
     high = max([scale, limit] + [value for _, _, value, *_ in rows])
-    room = int((left - 8) / CHARACTER)
+    room = round((left - 8) / CHARACTER)
     step, top = 19, 8
     height = top + step * len(rows) + 6
     parts = []
@@ -422,7 +426,7 @@ def of_limit(records, main):
     shown = [r for r in about if r["role"] != "limit"]
     shares = {r["version"]: percent_of_limit(r) for r in shown}
     rate = Rate.of(about)
-    by_percent = sum(share is not None for share in shares.values()) >= max(1, len(shown) - 1)
+    by_percent = all(shares[r["version"]] is not None for r in shown if r["role"] == "ours")
     rows, table = [], []
     for record in shown:
         share = shares[record["version"]]

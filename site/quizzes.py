@@ -199,6 +199,8 @@ def quiz_item(question, name, number):
 def transform(day, markdown):
     """A README's text with its section "Predict" as quiz; the text itself if there is none."""
     name = short_name(day)
+    if re.match(r"# .*, beyond:", markdown) and not is_beyond(name):
+        name += ".beyond"
     questions = parse(markdown, day, free_text=is_beyond(name))
     if not questions:
         return markdown

@@ -87,7 +87,7 @@ def parse(markdown, file, free_text=False):
     a README of beyond/, which `./course quiz` does not ask, an answer may have no key. Throws
     QuestionError.
     """
-    questions, text, begun, in_section, seen, number = [], "", 0, False, False, 0
+    questions, text, begun, in_section, seen, number = [], "", False, False, False, 0
 
     def fail(what):
         raise QuestionError(f"{file}:{number}: {what}")
@@ -114,16 +114,16 @@ def parse(markdown, file, free_text=False):
             fail(f"the key is '{question.key}'; expected a number or a letter")
         questions.append(question)
 
-    for line in markdown.splitlines():
-        number += 1
+    for place, line in enumerate(markdown.splitlines()):
         if line.startswith("## "):
             in_section = line.strip() == SECTION
             seen = seen or in_section
         elif in_section:
+            number = place + 1
             match = re.match(r"\d+\. ", line)
             if match:
                 finish()
-                begun, text, line = number, "", line[match.end() :]
+                begun, text, line = True, "", line[match.end() :]
             elif not begun:
                 if line.strip():
                     fail("expected '1. question' first")

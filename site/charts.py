@@ -402,8 +402,9 @@ def bars(title, unit, rows, note="", scale=0, limit=0):
         y = top + step * place
         shown = label if len(label) <= room else label[: room - 1] + "…"
         width = max(1, (right - left) * value / high)
+        name = text(left - 6, y + 11, shown, "end") if shown else ""
         parts.append(
-            f'<g class="{css}"><title>{escape(tip)}</title>{text(left - 6, y + 11, shown, "end")}'
+            f'<g class="{css}"><title>{escape(tip)}</title>{name}'
             f'<rect class="chart-bar" x="{left}" y="{y}" width="{width:.1f}" height="14" rx="2"/>'
             f"{text(left + width + 5, y + 11, three_digits(value))}</g>"
         )

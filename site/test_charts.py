@@ -228,6 +228,7 @@ class EveryDay(unittest.TestCase):
             self.assertLessEqual(left + length, width + 4, label.text)
             self.assertLessEqual(y, height, label.text)
             boxes.append((left, y, length, label.text))
+            self.assertTrue(len(label.text) > 20 or not label.text.endswith("…"), label.text)
         for i, (left, y, length, text) in enumerate(boxes):
             for other_left, other_y, other_length, other in boxes[:i]:
                 apart = left >= other_left + other_length or other_left >= left + length or abs(y - other_y) >= 9

@@ -573,9 +573,9 @@ def gpu_page(root, device, machines):
             f"| {'' if share is None else f'{share:.1f}'} | {beside} |"
         )
         if share is not None:
-            tip = f"{day}, {ours['version']} on {ours['problem']}: {share:.1f} % of the limit, {time_text(ours['median_ms'])}"
+            tip = f"{title_of_day}, {ours['version']} on {ours['problem']}: {share:.1f} % of the limit, {time_text(ours['median_ms'])}"
             figures = [ours["version"], ours["problem"], time_text(ours["median_ms"]), f"{share:.1f} %"]
-            shares.append((day, "chart-ours", share, tip, None, figures))
+            shares.append((title_of_day, "chart-ours", share, tip, None, figures))
     everything = [r for found in machines.values() for r in found]
     limits = []
     for key, factor, unit in (("bytes", 1e-9, "GB/s of memory bandwidth"), ("flops", 1e-12, "TFLOP/s of FP32 multiply-adds")):

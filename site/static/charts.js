@@ -34,11 +34,12 @@
 
     function show(point) {
       highlight(point.series);
-      const scale = svg.clientWidth / svg.viewBox.baseVal.width;
+      const box = svg.getBoundingClientRect();
+      const scale = box.width / svg.viewBox.baseVal.width;
       tip.textContent = point.text;
       const room = figure.clientWidth - tip.offsetWidth;
       tip.style.left = Math.max(0, Math.min(room, point.x * scale + 8)) + "px";
-      tip.style.top = Math.max(0, svg.offsetTop + point.y * scale - tip.offsetHeight - 8) + "px";
+      tip.style.top = Math.max(0, box.top - figure.getBoundingClientRect().top + point.y * scale - tip.offsetHeight - 8) + "px";
     }
 
     function hide() {

@@ -373,7 +373,8 @@ def over_size(records, main, rate=None):
     parts.append(f'<path class="chart-axis" d="M{left} {top}V{bottom}H{right}"/>')
     legend = []
     if limit:
-        label = f"the machine's limit, {three_digits(limit)} {rate.unit}"
+        kind = "memory's limit" if rate.key == "bytes" else "limit of FP32 multiply-adds"
+        label = f"{kind}, {three_digits(limit)} {rate.unit}"
         parts.append(
             f'<g class="chart-limit" data-series="limit"><title>{escape(label)}</title>'
             f'<path class="chart-line" d="M{left} {y(limit):g}H{right}"/></g>'
@@ -486,7 +487,7 @@ def of_limit(records, main):
         limit=100 if by_percent else 0,
         note=""
         if by_percent
-        else "Not every version has a percentage of the limit: that of the L2 cache and of tensor cores is not measured.",
+        else "Not every version has a percentage of a limit that was measured.",
     )
     chart.heading, chart.rows = ["version", "time", "speed", "% of limit"], table
     return chart

@@ -154,7 +154,7 @@ class Section(unittest.TestCase):
         with directory:
             lines, bars = parsed(charts.section(root, "day15_reduction")).iter("figure")
         self.assertIn("fast, N = 64 Ki: 800 GB/s, 0.328 µs", titles(lines))
-        self.assertIn("the machine's limit, 1000 GB/s", titles(lines))
+        self.assertIn("memory's limit, 1000 GB/s", titles(lines))
         self.assertEqual(len([t for t in titles(lines) if t.startswith("slow, N")]), 3)
         self.assertEqual([th.text for th in lines.iter("th")][:4], ["GB/s (time)", "N = 1 Ki", "N = 64 Ki", "N = 1 Mi"])
         self.assertEqual(bars.find("figcaption").text, "Percent of the limit: sum 65536")

@@ -1,0 +1,149 @@
+"""Opens pages of the site in Chromium, as a reader with a phone or a large screen, in both themes, with a keyboard or without
+JavaScript. Needs Playwright and axe (requirements-check.txt) and the system's Chromium; loads everything by file:.
+
+Each check_... function takes a Browser and returns a list of faults, as text; an empty list means that the check has passed.
+"""
+import contextlib
+import pathlib
+import shutil
+
+SIZES = {"phone": (390, 844), "desktop": (1400, 900)}
+THEMES = ("light", "dark")
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "rules": {"target-size": {"enabled": True}},
+         "resultTypes": ["violations"]}
+CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, "resultTypes": ["violations"]}
+SIDEWAYS = """() => {
+  const width = document.documentElement.clientWidth;
+  if (document.scrollingElement.scrollWidth <= width) return [];
+  const clips = element => { for (let e = element.parentElement; e && e !== document.body; e = e.parentElement)
+    if (getComputedStyle(e).overflowX !== "visible") return true; return false; };
+  return [...document.body.querySelectorAll("*")]
+    .filter(e => e.getBoundingClientRect().right + window.scrollX > width + 1 && !clips(e)).slice(0, 3)
+    .map(e => e.tagName.toLowerCase() + (e.id ? "#" + e.id : "") + (e.classList.length ? "." + [...e.classList].join(".") : "") + " reaches to "
+      + Math.round(e.getBoundingClientRect().right + window.scrollX) + " of " + width + " px");
+}"""
+WIDER = "() => document.scrollingElement.scrollWidth > document.documentElement.clientWidth"
+
+
+def find_chromium():
+    """Where Chromium is, or None."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+class Browser:
+    """A Chromium that shows the site below `root`; use it as a context manager."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root).resolve()
+
+    def __enter__(self):
+        import axe_playwright_python
+        from playwright.sync_api import sync_playwright
+        self.axe = (pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+        self._playwright = sync_playwright().start()
+        self._chromium = self._playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
+        return self
+
+    def __exit__(self, *_):
+        self._chromium.close()
+        self._playwright.stop()
+
+    @contextlib.contextmanager
+    def page(self, path, size="desktop", theme="light", javascript=True):
+        """Yields an open page and the list of what goes wrong on it, which grows while the page is used."""
+        width, height = SIZES[size]
+        context = self._chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, java_script_enabled=javascript,
+                                             reduced_motion="reduce", service_workers="block")
+        context.set_default_timeout(10000)
+        page, wrong = context.new_page(), []
+        page.on("console", lambda message: wrong.append(f"console: {message.text}") if message.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(f"script: {error.message}"))
+        page.on("request", lambda request: wrong.append(f"asks another host: {request.url}")
+                if not request.url.startswith(("file:", "data:", "blob:", "about:")) else None)
+        page.on("requestfailed", lambda request: wrong.append(f"not loaded: {request.url.removeprefix(self.root.as_uri() + '/')}"))
+        try:
+            page.goto((self.root / path).as_uri(), wait_until="load")
+            yield page, wrong
+        finally:
+            context.close()
+
+
+def violations(page, options):
+    """What axe finds, a line for each rule that is violated."""
+    found = []
+    for violation in page.evaluate("options => axe.run(document, options)", options)["violations"]:
+        node = violation["nodes"][0]
+        reason = (node["any"] + node["all"] + node["none"] + [{"message": violation["help"]}])[0]["message"]
+        target = " ".join(map(str, node["target"]))
+        found.append(f"axe {violation['id']}, {len(violation['nodes'])} times: {reason} At {target}: {node['html'][:160]}")
+    return found
+
+
+def check_looks(browser, path, size):
+    """No errors of the console, nothing wider than the page, no violation of WCAG 2.2 AA that axe can see; contrast in both themes."""
+    with browser.page(path, size, "light") as (page, wrong):
+        page.evaluate(browser.axe)
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme)
+            if page.evaluate(WIDER):
+                wrong.append("the page scrolls sideways: " + ("; ".join(page.evaluate(SIDEWAYS)) or "no single element is the reason"))
+            found = violations(page, RULES if theme == "light" else CONTRAST)
+            wrong.extend(text if theme == "light" else f"dark: {text}" for text in found)
+        return list(dict.fromkeys(wrong))
+
+
+def check_search(browser, front, terms):
+    """On the front page: `/` focuses the search, Enter searches, and one of the first ten results is the expected page.
+    `terms` maps a term to parts of paths, one of which the result's address must have."""
+    faults = []
+    for term, expected in terms.items():
+        with browser.page(front) as (page, wrong):
+            page.keyboard.press("/")
+            if page.evaluate("document.activeElement.tagName") != "INPUT":
+                return ["/ does not focus the search"]
+            page.keyboard.type(term)
+            page.keyboard.press("Enter")
+            try:
+                page.wait_for_function("document.querySelectorAll('#search-results li a').length > 0")
+                page.wait_for_timeout(300)
+                addresses = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
+            except Exception as error:  # noqa: BLE001 (the timeout, whose class Playwright has)
+                faults.append(f"'{term}': nothing found ({type(error).__name__})")
+                faults.extend(wrong)
+                continue
+            addresses = [address.removeprefix(browser.root.as_uri() + "/") for address in dict.fromkeys(addresses)][:10]
+            if not any(part in address for part in expected for address in addresses):
+                faults.append(f"'{term}': none of {', '.join(expected)} is among the first results: {', '.join(addresses)}")
+            faults.extend(f"'{term}': {fault}" for fault in wrong)
+    return list(dict.fromkeys(faults))
+
+
+def check_without_javascript(browser, path, texts):
+    """The text of a day and its folded answers are there, and an answer opens, although no script runs."""
+    with browser.page(path, javascript=False) as (page, wrong):
+        seen = page.locator("body").inner_text()
+        wrong.extend(f"without JavaScript '{text}' is not to be seen" for text in texts if text not in seen)
+        answers = page.locator("details")
+        if not answers.count():
+            return wrong + ["without JavaScript there is no folded answer"]
+        answer = answers.first
+        answer.locator("summary").first.click()
+        body = answer.inner_text().removeprefix(answer.locator("summary").first.inner_text()).strip()
+        if not body:
+            wrong.append("without JavaScript the first folded answer opens to nothing")
+        return wrong
+
+
+def focused(page):
+    """What has the focus: a short text for a message."""
+    return page.evaluate("() => { const e = document.activeElement; return e.tagName.toLowerCase() + (e.className ? '.' + e.className : ''); }")
+
+
+def tab_to(page, selector, limit=400):
+    """Presses Tab until an element of the selector has the focus; False if that does not happen."""
+    for _ in range(limit):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return True
+        page.keyboard.press("Tab")
+    return False
+

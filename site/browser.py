@@ -9,9 +9,12 @@ import shutil
 
 SIZES = {"phone": (390, 844), "desktop": (1400, 900)}
 THEMES = ("light", "dark")
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "rules": {"target-size": {"enabled": True}},
-         "resultTypes": ["violations"]}
-CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, "resultTypes": ["violations"]}
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+COMMON = {"resultTypes": ["violations"], "preload": False}  # to preload, axe asks for style sheets, which file: refuses
+EVERYTHING = {**COMMON, "runOnly": TAGS, "rules": {"target-size": {"enabled": True}}}
+ALL_BUT_CONTRAST = {**COMMON, "runOnly": TAGS, "rules": {"target-size": {"enabled": True}, "color-contrast": {"enabled": False}}}
+CONTRAST = {**COMMON, "runOnly": {"type": "rule", "values": ["color-contrast"]}}
+RULES = {("phone", "light"): EVERYTHING, ("phone", "dark"): CONTRAST, ("desktop", "light"): ALL_BUT_CONTRAST}  # contrast takes longest
 SIDEWAYS = """() => {
   const width = document.documentElement.clientWidth;
   if (document.scrollingElement.scrollWidth <= width) return [];
@@ -68,10 +71,11 @@ class Browser:
             context.close()
 
 
-def violations(page, options):
-    """What axe finds, a line for each rule that is violated."""
+def violations(page, options, without):
+    """What axe finds outside of the elements of the selectors `without`, a line for each rule that is violated."""
     found = []
-    for violation in page.evaluate("options => axe.run(document, options)", options)["violations"]:
+    for violation in page.evaluate("([without, options]) => axe.run({ include: [['html']], exclude: without.map(one => [one]) }, options)",
+                                   [without, options])["violations"]:
         node = violation["nodes"][0]
         reason = (node["any"] + node["all"] + node["none"] + [{"message": violation["help"]}])[0]["message"]
         target = " ".join(map(str, node["target"]))
@@ -79,16 +83,20 @@ def violations(page, options):
     return found
 
 
-def check_looks(browser, path, size):
-    """No errors of the console, nothing wider than the page, no violation of WCAG 2.2 AA that axe can see; contrast in both themes."""
+def check_looks(browser, path, size, without=()):
+    """No errors of the console, nothing wider than the page, no violation of WCAG 2.2 AA that axe can see; contrast in both themes.
+    `without`: selectors of what axe has seen on another page."""
     with browser.page(path, size, "light") as (page, wrong):
+        if page.locator("html.stepped").count():
+            page.keyboard.press("a")  # all slides
         page.evaluate(browser.axe)
         for theme in THEMES:
             page.emulate_media(color_scheme=theme)
             if page.evaluate(WIDER):
                 wrong.append("the page scrolls sideways: " + ("; ".join(page.evaluate(SIDEWAYS)) or "no single element is the reason"))
-            found = violations(page, RULES if theme == "light" else CONTRAST)
-            wrong.extend(text if theme == "light" else f"dark: {text}" for text in found)
+            if (size, theme) in RULES:
+                found = violations(page, RULES[size, theme], [selector for selector in without if page.locator(selector).count()])
+                wrong.extend(text if theme == "light" else f"dark: {text}" for text in found)
         return list(dict.fromkeys(wrong))
 
 
@@ -147,3 +155,23 @@ def tab_to(page, selector, limit=400):
         page.keyboard.press("Tab")
     return False
 
+
+
+def check_slides(browser, path):
+    """The arrow keys turn slides, End and Home lead to the last and the first, and printing gives a page for each slide."""
+    with browser.page(path) as (page, wrong):
+        count = page.locator(".slide").count()
+        shown = "[...document.querySelectorAll('.slide')].flatMap((slide, index) => slide.offsetParent ? [index + 1] : [])"
+        for key, expected in (("", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("ArrowLeft", 1), ("End", count), ("ArrowRight", count), ("Home", 1),
+                              ("PageDown", 2)):
+            if key:
+                page.keyboard.press(key)
+            if page.evaluate(shown) != [expected]:
+                wrong.append(f"after '{key}' the slides {page.evaluate(shown)} are shown; expected {expected}")
+        page.keyboard.press("a")
+        if len(page.evaluate(shown)) != count:
+            wrong.append(f"after 'a' {len(page.evaluate(shown))} slides are shown; expected all {count}")
+        printed = page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n")
+        if printed != count:
+            wrong.append(f"{count} slides are printed on {printed} pages")
+        return wrong

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Checks the built site: do all links lead somewhere, and does every type of page work in a browser?
 
-usage: site/check.py [--html DIR] [--links]
+usage: site/check.py [--html DIR] [--links] [--only TYPE...]
   --html DIR  the site to look at; default: build/site/html
   --links     only links, anchors and references to other hosts, without a browser: about ten seconds
+  --only TYPE  of the checks in a browser, only these: types of pages, search, plain (without JavaScript), quiz, replay, slides
 
 Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
 Playwright, which is installed into build/site/check-venv: each type of page at the width of a phone and of a desktop, in the light and
@@ -45,6 +46,7 @@ PAGE_TYPES = {
     "search": ["search.html", "search/index.html"],
     "404": ["404.html"],
 }
+SEEN_ON_FRONT = [".sidebar-drawer", ".mobile-header"]  # the same on every page
 # Terms, and where one of the first ten results must lead.
 TERMS = {
     "bank conflict": ["day06", "day04", "glossary"],
@@ -57,6 +59,12 @@ TERMS = {
     "softmax": ["day20", "day21", "day25"],
     "mbarrier": ["day38", "day41", "glossary"],
     "Little's law": ["day04", "day15", "glossary"],
+}
+# Name -> description, type of the page it begins on, check, its further arguments.
+STEPS = {
+    "search": (f"the search finds {len(TERMS)} terms", "front", browsers.check_search, [TERMS]),
+    "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now"]]),
+    "slides": ("slides are turned by keys, and printed one on a page", "slides", browsers.check_slides, []),
 }
 
 
@@ -129,24 +137,27 @@ def check_links(html, tally):
     tally.add(f"links: {pages} pages, {references} references", faults, time.monotonic() - start)
 
 
-def check_in_browser(html, tally):
+def check_in_browser(html, tally, only):
     pages = find_pages(html)
     with browsers.Browser(html) as browser:
         for kind, path in pages.items():
+            if only and kind not in only:
+                continue
             if path is None:
                 tally.add(f"{kind} page", [f"there is none of {', '.join(PAGE_TYPES[kind])}"])
                 continue
             for size in browsers.SIZES:
-                tally.run(f"{kind} page {path}, {size}", browsers.check_looks, browser, path, size)
-        tally.run(f"search for {len(TERMS)} terms", browsers.check_search, browser, pages["front"], TERMS)
-        if pages["day"]:
-            tally.run("a day without JavaScript", browsers.check_without_javascript, browser, pages["day"], ["Thread coarsening", "You can now"])
+                tally.run(f"{kind} page {path}, {size}", browsers.check_looks, browser, path, size, () if kind == "front" else SEEN_ON_FRONT)
+        for name, (description, kind, check, arguments) in STEPS.items():
+            if pages[kind] and (not only or name in only):
+                tally.run(description, check, browser, pages[kind], *arguments)
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--html", type=pathlib.Path, default=ROOT / "build/site/html")
     parser.add_argument("--links", action="store_true")
+    parser.add_argument("--only", nargs="+", metavar="TYPE", choices=sorted({*PAGE_TYPES, *STEPS}))
     options = parser.parse_args(arguments)
     html = options.html.resolve()
     if not (html / "index.html").is_file():
@@ -159,13 +170,14 @@ def main(arguments):
         if why is None:
             return subprocess.run([str(VENV / "bin/python"), __file__, *arguments], check=False).returncode
     tally = Tally()
-    check_links(html, tally)
+    if not options.only:
+        check_links(html, tally)
     if options.links:
         return tally.end()
     if not in_venv:
         tally.skip("the browser", why if chromium else "no Chromium; scripts/install_dependencies.sh --site installs it")
         return tally.end()
-    check_in_browser(html, tally)
+    check_in_browser(html, tally, options.only)
     return tally.end()
 
 

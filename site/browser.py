@@ -175,3 +175,71 @@ def check_slides(browser, path):
         if printed != count:
             wrong.append(f"{count} slides are printed on {printed} pages")
         return wrong
+
+
+def check_quiz(browser, path):
+    """Every question of the page is answered by keyboard: wrong first, then the folded answer is closed no more; a choice by arrow keys,
+    a number by typing. The answer is remembered when the page is opened again."""
+    with browser.page(path) as (page, wrong):
+        forms = page.locator("form.quiz-form")
+        if not forms.count():
+            return ["there is no quiz"]
+        for number in range(forms.count()):
+            form = forms.nth(number)
+            answer = form.evaluate_handle("form => form.closest('li, .quiz').querySelector('details.quiz-answer')")
+            field = form.locator("input[type=radio], input[type=text]").first
+            if not tab_into(page, form.element_handle()):
+                wrong.append(f"question {number + 1}: Tab does not reach it")
+                continue
+            if answer.evaluate("details => details.open"):
+                wrong.append(f"question {number + 1}: its answer is open before it is answered")
+            page.keyboard.press("Space") if field.get_attribute("type") == "radio" else page.keyboard.type("-1")
+            page.keyboard.press("Enter")
+            page.wait_for_timeout(100)
+            if not form.locator("[role=status], [aria-live]").first.inner_text().strip():
+                wrong.append(f"question {number + 1}: Enter says neither right nor wrong")
+            if not answer.evaluate("details => details.open"):
+                wrong.append(f"question {number + 1}: Enter does not open the answer")
+        page.reload()
+        if "true" not in (kept := page.evaluate("JSON.stringify(Object.values(localStorage))")) and "false" not in kept:
+            wrong.append("no answer is kept in the browser")
+        return wrong
+
+
+def tab_into(page, form, limit=600):
+    """Presses Tab until something in the form has the focus; False if that does not happen."""
+    for _ in range(limit):
+        page.keyboard.press("Tab")
+        if form.evaluate("form => form.contains(document.activeElement)"):
+            return True
+    return False
+
+
+def check_replay(browser, path):
+    """A replay is stepped, played and paused by keyboard; its live region says another step each time."""
+    with browser.page(path) as (page, wrong):
+        box = page.locator(".replay-box").first
+        if not box.count():
+            return ["there is no replay"]
+        if not tab_to(page, ".replay-box"):
+            return ["Tab does not reach the replay"]
+        says = box.locator("[aria-live]").first
+        seen = [says.inner_text()]
+        for key in ("ArrowRight", "ArrowRight", "End"):
+            page.keyboard.press(key)
+            seen.append(says.inner_text())
+        if len(set(seen)) != len(seen):
+            wrong.append(f"after ArrowRight, ArrowRight, End the replay says {seen}; expected another step each time")
+        page.keyboard.press("Home")
+        if says.inner_text() != seen[0]:
+            wrong.append(f"after Home the replay says '{says.inner_text()}'; expected '{seen[0]}'")
+        page.keyboard.press("Space")
+        page.wait_for_timeout(2500)
+        page.keyboard.press("Space")
+        paused = says.inner_text()
+        if paused == seen[0]:
+            wrong.append("Space does not play")
+        page.wait_for_timeout(1500)
+        if says.inner_text() != paused:
+            wrong.append("Space does not pause")
+        return wrong

@@ -4,7 +4,8 @@
 usage: site/check.py [--html DIR] [--links] [--only TYPE...]
   --html DIR  the site to look at; default: build/site/html
   --links     only links, anchors and references to other hosts, without a browser: about ten seconds
-  --only TYPE  of the checks in a browser, only these: types of pages, search, plain (without JavaScript), quiz, replay, slides
+  --only TYPE  of the checks in a browser, only these: types of pages, searching, plain (without
+               JavaScript), quiz by keyboard, replay, slides by keyboard
 
 Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
 Playwright, which is installed into build/site/check-venv: each type of page at the width of a phone and of a desktop, in the light and
@@ -62,9 +63,11 @@ TERMS = {
 }
 # Name -> description, type of the page it begins on, check, its further arguments.
 STEPS = {
-    "search": (f"the search finds {len(TERMS)} terms", "front", browsers.check_search, [TERMS]),
+    "searching": (f"the search finds {len(TERMS)} terms", "front", browsers.check_search, [TERMS]),
     "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now"]]),
-    "slides": ("slides are turned by keys, and printed one on a page", "slides", browsers.check_slides, []),
+    "quiz by keyboard": ("a quiz by keyboard", "quiz", browsers.check_quiz, []),
+    "replay": ("a replay by keyboard", "kernel", browsers.check_replay, []),
+    "slides by keyboard": ("slides are turned by keys, and printed one on a page", "slides", browsers.check_slides, []),
 }
 
 

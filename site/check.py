@@ -4,8 +4,8 @@
 usage: site/check.py [--html DIR] [--links] [--only TYPE...] [--install]
   --html DIR  the site to look at; default: build/site/html
   --links     only links, anchors and references to other hosts, without a browser: about ten seconds
-  --only TYPE  of the checks in a browser, only these: types of pages, searching, plain (without
-               JavaScript), quiz by keyboard, replay, slides by keyboard
+  --only TYPE of the checks in a browser, only these: types of pages, searching, theme, plain (without
+              JavaScript), quiz by keyboard, replay, slides by keyboard
   --install   only makes build/site/check-venv, with which test_check.py is run, too
 
 Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
@@ -65,6 +65,7 @@ TERMS = {
 # Name -> description, type of the page it begins on, check, its further arguments.
 STEPS = {
     "searching": (f"the search finds {len(TERMS)} terms", "front", browsers.check_search, [TERMS]),
+    "theme": ("the theme is switched and remembered", "day", browsers.check_theme, []),
     "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now"]]),
     "quiz by keyboard": ("a quiz by keyboard", "quiz", browsers.check_quiz, []),
     "replay": ("a replay by keyboard", "kernel", browsers.check_replay, []),

@@ -26,6 +26,8 @@ using cuda_on_cpu::KernelInspection;
 using cuda_on_cpu::Operation;
 using cuda_on_cpu::SourceLine;
 using cuda_on_cpu::Space;
+using cuda_on_cpu::TraceStep;
+using cuda_on_cpu::WarpTrace;
 using cuda_on_cpu::WorstRequest;
 
 // "shared", "global"

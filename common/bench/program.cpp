@@ -48,6 +48,7 @@ struct Options {
     bool bench = false;
     bool sweep = false;
     bool cpu_times = false;
+    bool trace = false;
 };
 
 void add_options(CLI::App& app, const Program& program, Options& options) {
@@ -66,11 +67,15 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
     }
     CLI::Option* json =
         app.add_option("--json", options.json, "write the records to this file, as JSON Lines");
-    app.add_option("--inspect", options.inspect,
-                   "watch each version run once, untimed, and write what its accesses do to this file")
-        ->excludes(bench)
-        ->excludes(json)
-        ->excludes(cpu_times);
+    CLI::Option* inspect =
+        app.add_option("--inspect", options.inspect,
+                       "watch each version run once, untimed, and write what its accesses do to this file")
+            ->excludes(bench)
+            ->excludes(json)
+            ->excludes(cpu_times);
+    app.add_flag("--trace", options.trace,
+                 "with --inspect: also write what one warp of each kernel does, step by step")
+        ->needs(inspect);
     app.add_option("--profile", options.profile,
                    "the name of a problem (may be repeated): launch each version on it once more between "
                    "cudaProfilerStart and cudaProfilerStop, for a profiler; nothing is timed")
@@ -217,7 +222,8 @@ std::function<VerifyResult()> verify_of(const Case& problem, const Contestant& c
 
 // Launches a version once under inspection. The return value includes failures of its kernels and
 // wrong results.
-InspectedVersion inspect_contestant(const Case& problem, Contestant contestant) {
+InspectedVersion inspect_contestant(const Case& problem, Contestant contestant,
+                                    const InspectionOptions& options) {
     InspectedVersion seen{.problem = problem.problem, .version = contestant.name};
     try {
         prepare(contestant);
@@ -226,12 +232,15 @@ InspectedVersion inspect_contestant(const Case& problem, Contestant contestant) 
         const std::function<VerifyResult()> verify = verify_of(problem, contestant);
         seen.flops = contestant.work.flops;
         if (problem.spoil) problem.spoil();
-        Inspection inspection = inspect([&] {
-            const auto begin = std::chrono::steady_clock::now();
-            contestant.launch(nullptr);
-            CUDA_CHECK(cudaDeviceSynchronize());
-            seen.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        });
+        Inspection inspection = inspect(
+            [&] {
+                const auto begin = std::chrono::steady_clock::now();
+                contestant.launch(nullptr);
+                CUDA_CHECK(cudaDeviceSynchronize());
+                seen.seconds =
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+            },
+            options);
         seen.kernels = std::move(inspection.kernels);
         seen.awaited_copies = inspection.awaited_copies;
         seen.awaited_copy_bytes = inspection.awaited_copy_bytes;
@@ -263,6 +272,9 @@ int run_inspection(const Program& program, const Options& options) {
     if (const std::string reason = why_no_inspection(); !reason.empty())
         throw BadArguments("--inspect: " + reason);
     InspectionFile file{.day = program.day, .commit = commit(), .results = {}};
+    // A page has to hold the trace, and a reader to step through it.
+    constexpr unsigned kTraceSteps = 200;
+    const InspectionOptions inspection{.trace_steps = options.trace ? kTraceSteps : 0};
     std::vector<std::string> known;
     for (const Dims& size : sizes_to_run(program, options)) {
         for (const auto& make : program.make_cases) {
@@ -272,7 +284,7 @@ int run_inspection(const Program& program, const Options& options) {
             });
             for (const Contestant& contestant : chosen(problem, options, known)) {
                 show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
-                file.results.push_back(inspect_contestant(problem, contestant));
+                file.results.push_back(inspect_contestant(problem, contestant, inspection));
                 show_progress("");
                 fmt::print("{}, {}: {}\n", problem.problem, contestant.name, summary(file.results.back()));
             }

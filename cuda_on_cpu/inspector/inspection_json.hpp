@@ -70,6 +70,27 @@ void fields(T& finding, const Visit& visit) {
     visit("other_thread", finding.other_thread);
 }
 
+template <Of<TraceStep> T, class Visit>
+void fields(T& step, const Visit& visit) {
+    visit("source", step.source);
+    visit("kind", step.kind);
+    visit("lanes", step.lanes);
+    visit("space", step.space);
+    visit("bytes", step.bytes);
+    visit("transactions", step.transactions);
+    visit("ideal", step.ideal);
+    visit("offsets", step.offsets);
+    visit("array", step.array);
+}
+
+template <Of<WarpTrace> T, class Visit>
+void fields(T& trace, const Visit& visit) {
+    visit("block", trace.block);
+    visit("warp", trace.warp);
+    visit("steps", trace.steps);
+    visit("recorded", trace.recorded);
+}
+
 template <Of<KernelInspection> T, class Visit>
 void fields(T& kernel, const Visit& visit) {
     visit("name", kernel.name);
@@ -88,6 +109,7 @@ void fields(T& kernel, const Visit& visit) {
     visit("unique_written_bytes", kernel.unique_written_bytes);
     visit("lines", kernel.lines);
     visit("findings", kernel.findings);
+    visit("trace", kernel.trace);
 }
 
 template <Of<Inspection> T, class Visit>
@@ -108,6 +130,12 @@ concept Record = requires(T& value) {
     fields(value, IgnoreField{});
 };
 template <class T>
+concept OptionalRecord = requires(T& value) {
+    value.has_value();
+    value.emplace();
+}
+&&Record<typename T::value_type>;
+template <class T>
 concept ListOfRecords = Record<typename T::value_type>;
 
 template <class Enumeration, std::size_t N>
@@ -123,7 +151,7 @@ Json json_of(const T& value) {
     if constexpr (Record<T>) {
         Json json = Json::object();
         fields(value, [&]<class Field>(const char* key, const Field& field) {
-            if constexpr (Of<Field, std::optional<SourceLine>>) {
+            if constexpr (OptionalRecord<std::remove_const_t<Field>>) {
                 if (field) json[key] = json_of(*field);
                 return field.has_value();
             } else {
@@ -149,7 +177,7 @@ template <class T>
 void read_record(const Json& json, T& value) {
     if constexpr (Record<T>) {
         fields(value, [&]<class Field>(const char* key, Field& field) {
-            if constexpr (Of<Field, std::optional<SourceLine>>) {
+            if constexpr (OptionalRecord<Field>) {
                 if (json.contains(key)) read_record(json.at(key), field.emplace());
                 return field.has_value();
             } else {

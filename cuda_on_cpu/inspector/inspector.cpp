@@ -44,27 +44,46 @@ std::string name_of(const Allocation& allocation, const std::vector<Allocation>&
     return ambiguous ? text + ", " + size : text;
 }
 
+// Where in the allocation its parameter points; 0 if there are none or several, or if sectors would
+// begin elsewhere when counted from there.
+std::uint64_t named_at(const Allocation& allocation, const std::vector<NamedAddress>& addresses) {
+    std::vector<std::uint64_t> offsets;
+    for (const NamedAddress& named : addresses) {
+        const std::uint64_t offset = named.address - reinterpret_cast<std::uintptr_t>(allocation.begin);
+        if (offset < allocation.size) offsets.push_back(offset);
+    }
+    std::ranges::sort(offsets);
+    const bool one = !offsets.empty() && offsets.front() == offsets.back();
+    return one && offsets.front() % kSectorBytes == 0 ? offsets.front() : 0;
+}
+
 // The memory that all blocks share, with its pieces at the distances that a GPU would give them.
 void add_global_memory(LaunchRecord& record, const std::vector<NamedAddress>& addresses) {
-    std::vector<std::pair<std::unique_ptr<Region>, std::string>> pieces;
+    struct Piece {
+        std::unique_ptr<Region> region;
+        std::string name;
+        std::uint64_t named_at;
+    };
+    std::vector<Piece> pieces;
     std::uint64_t gpu = kGpuAlignment;
     const std::vector<Allocation> allocations = live_allocations();
     for (const Allocation& allocation : allocations) {
         const auto begin = reinterpret_cast<std::uint64_t>(allocation.begin);
-        pieces.emplace_back(std::make_unique<Region>(begin, begin + allocation.size, gpu, 0),
-                            name_of(allocation, allocations, addresses));
+        pieces.push_back({std::make_unique<Region>(begin, begin + allocation.size, gpu, 0),
+                          name_of(allocation, allocations, addresses), named_at(allocation, addresses)});
         gpu += (allocation.size / kGpuAlignment + 2) * kGpuAlignment;
     }
     const ImageRange variables = writable_image();
-    pieces.emplace_back(
-        std::make_unique<Region>(variables.begin, variables.end, gpu + variables.begin % kGpuAlignment, 0),
-        "__device__ variables");
-    std::ranges::sort(pieces, {}, [](const auto& piece) { return piece.first->begin; });
-    for (auto& [region, name] : pieces) {
-        region->array = static_cast<unsigned>(record.global.size());
-        if (region->begin == variables.begin) record.variables = region->array;
-        record.global.push_back(std::move(region));
-        record.arrays.push_back(std::move(name));
+    pieces.push_back(
+        {std::make_unique<Region>(variables.begin, variables.end, gpu + variables.begin % kGpuAlignment, 0),
+         "__device__ variables", 0});
+    std::ranges::sort(pieces, {}, [](const Piece& piece) { return piece.region->begin; });
+    for (Piece& piece : pieces) {
+        piece.region->array = static_cast<unsigned>(record.global.size());
+        if (piece.region->begin == variables.begin) record.variables = piece.region->array;
+        record.global.push_back(std::move(piece.region));
+        record.arrays.push_back(std::move(piece.name));
+        record.named_at.push_back(piece.named_at);
     }
 }
 
@@ -130,6 +149,60 @@ void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>
     }
 }
 
+// The launches of one shape are one entry of the result.
+using Shape = std::tuple<std::string, unsigned, std::size_t>;
+Shape shape_of(const LaunchRecord& launch) {
+    return {launch.kernel, launch.threads_per_block, launch.dynamic_shared};
+}
+
+// "load", ...
+std::string_view name(Operation operation) {
+    constexpr std::array<std::string_view, 5> kNames = {"load", "store", "atomic", "async_copy",
+                                                        "matrix_load"};
+    return kNames[static_cast<std::size_t>(operation)];
+}
+
+// For each array, the byte from which a trace counts: never behind one that the warp accesses.
+std::vector<std::uint64_t> first_bytes(const LaunchRecord& launch) {
+    std::vector<std::uint64_t> first(launch.arrays.size());
+    std::ranges::copy(launch.named_at, first.begin());
+    for (const RawStep& step : launch.trace.trace.recorded) {
+        for (unsigned lane = 0; lane < kLanes; ++lane) {
+            if ((step.lanes >> lane & 1) != 0 && step.kind == RawStep::Kind::kRequest &&
+                step.addresses[lane] - step.array_begin < first[step.array])
+                first[step.array] = 0;
+        }
+    }
+    return first;
+}
+
+template <class Resolve>
+WarpTrace trace_of(const LaunchRecord& launch, const Resolve& resolve) {
+    const LaunchTrace& kept = launch.trace;
+    const std::vector<std::uint64_t> first = first_bytes(launch);
+    WarpTrace trace{.block = kept.block, .warp = kept.warp, .steps = kept.trace.steps, .recorded = {}};
+    for (const RawStep& raw : kept.trace.recorded) {
+        TraceStep& step = trace.recorded.emplace_back();
+        step.source = resolve(raw.action.place());
+        step.lanes = raw.lanes;
+        step.kind = raw.kind == RawStep::Kind::kBarrier ? "barrier" : "collective";
+        if (raw.kind != RawStep::Kind::kRequest) continue;
+        step.kind = name(raw.action.operation());
+        step.space = raw.action.space();
+        step.bytes = raw.action.bytes();
+        step.transactions = raw.transactions;
+        step.ideal = raw.ideal;
+        step.array = launch.arrays[raw.array];
+        for (unsigned lane = 0; lane < kLanes; ++lane) {
+            const bool active = (raw.lanes >> lane & 1) != 0;
+            step.offsets.push_back(
+                active ? static_cast<std::int64_t>(raw.addresses[lane] - raw.array_begin - first[raw.array])
+                       : -1);
+        }
+    }
+    return trace;
+}
+
 }  // namespace
 
 void Inspector::begin_launch(LaunchState& launch) {
@@ -142,6 +215,9 @@ void Inspector::begin_launch(LaunchState& launch) {
     record->checks = std::make_unique<LaunchChecks>(launch);
     launch.observed = record.get();
     const std::scoped_lock lock(mutex_);
+    const bool is_first = std::ranges::none_of(
+        launches_, [&](const auto& earlier) { return shape_of(*earlier) == shape_of(*record); });
+    if (is_first) record->trace_steps = options_.trace_steps;
     launches_.push_back(std::move(record));
 }
 
@@ -204,6 +280,8 @@ Inspection Inspector::result() {
             places.push_back(Action::of_word(key.action).place());
         const std::vector<Place> found = launch->checks->findings().places();
         places.insert(places.end(), found.begin(), found.end());
+        for (const RawStep& step : launch->trace.trace.recorded)
+            places.push_back(step.action.place());
     }
     std::sort(places.begin(), places.end());
     places.erase(std::unique(places.begin(), places.end()), places.end());
@@ -216,12 +294,10 @@ Inspection Inspector::result() {
     // One entry for each kernel and block shape.
     Inspection inspection{
         .kernels = {}, .awaited_copies = awaited_copies_, .awaited_copy_bytes = awaited_copy_bytes_};
-    using Shape = std::tuple<std::string, unsigned, std::size_t>;
     std::map<Shape, std::size_t> kernels;
     std::vector<std::map<Line, LineCount>> lines;
     for (const auto& launch : launches_) {
-        const auto [found, is_new] = kernels.try_emplace(
-            Shape{launch->kernel, launch->threads_per_block, launch->dynamic_shared}, kernels.size());
+        const auto [found, is_new] = kernels.try_emplace(shape_of(*launch), kernels.size());
         if (is_new) {
             inspection.kernels.emplace_back();
             lines.emplace_back();
@@ -229,6 +305,7 @@ Inspection Inspector::result() {
         add(*launch, inspection.kernels[found->second]);
         add_findings(inspection.kernels[found->second].findings, launch->checks->findings().take(resolve));
         add(*launch, sources, lines[found->second]);
+        if (launch->trace_steps > 0) inspection.kernels[found->second].trace = trace_of(*launch, resolve);
     }
     for (std::size_t k = 0; k < lines.size(); ++k) {
         for (const auto& [line, count] : lines[k]) {

@@ -151,6 +151,11 @@ void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_share
         warp_[w].waiting = 0;
     }
     ++blocks_;
+    traced_.clear();
+    if (record->trace_steps > 0) {
+        const std::scoped_lock lock(record->trace.mutex);
+        if (block_number_ < record->trace.block_number) traced_.resize(warps_);
+    }
     recording = this;
     checks_.begin_watched_block(dynamic_shared, size);
 }
@@ -160,6 +165,31 @@ void Recorder::end_block() {
     checks_.end_block();
     for (unsigned w = 0; w < warps_; ++w)
         finish_warp(w);  // events are left over if the block failed
+    if (!traced_.empty()) keep_trace();
+}
+
+// Later blocks may have ended earlier, on other OS threads.
+void Recorder::keep_trace() {
+    const auto first = std::ranges::find_if(traced_, &RawTrace::has_request);
+    LaunchTrace& kept = launch_->trace;
+    const std::scoped_lock lock(kept.mutex);
+    if (first == traced_.end() || block_number_ >= kept.block_number) return;
+    kept.block_number = block_number_;
+    kept.block = {block_.x, block_.y, block_.z};
+    kept.warp = static_cast<unsigned>(first - traced_.begin());
+    kept.trace = std::move(*first);
+}
+
+void Recorder::trace_step(unsigned warp, const RawStep& step) {
+    RawTrace& trace = traced_[warp];
+    ++trace.steps;
+    trace.has_request = trace.has_request || step.kind == RawStep::Kind::kRequest;
+    if (trace.recorded.size() < launch_->trace_steps) trace.recorded.push_back(step);
+}
+
+void Recorder::trace_wait(unsigned warp, RawStep::Kind kind, Site site, LaneMask lanes) {
+    if (traced_.empty()) return;
+    trace_step(warp, {.kind = kind, .action = Action::sync_point(place_of(site)), .lanes = lanes});
 }
 
 void Recorder::notify(const Event& event) {
@@ -193,6 +223,7 @@ void Recorder::on(const event::SharedEntered& event) {
 void Recorder::on(const event::BarrierArrived& event) {
     Warp& warp = warp_[event.thread / kLanes];
     warp.waiting |= bit(event.thread % kLanes);
+    barrier_site_ = event.site;
     if (warp.waiting == warp.live) finish_warp(event.thread / kLanes);
 }
 
@@ -202,19 +233,23 @@ void Recorder::on(const event::SplitBarrierArrived& event) {
 
 void Recorder::on(const event::BarrierReleased&) {
     ++barriers_;
-    for (unsigned w = 0; w < warps_; ++w)
+    for (unsigned w = 0; w < warps_; ++w) {
+        if (warp_[w].waiting != 0) trace_wait(w, RawStep::Kind::kBarrier, barrier_site_, warp_[w].waiting);
         warp_[w].waiting = 0;
+    }
 }
 
 // If all lanes of a warp wait together, its traces start anew afterwards. If only some do, they may
 // still reconverge with the others later.
 void Recorder::on(const event::CollectiveArrived& event) {
+    collective_site_ = event.site;
     if ((warp_[event.thread / kLanes].began & ~event.mask) != 0)
         note(event.thread, Action::sync_point(place_of(event.site)), 0);
 }
 
 void Recorder::on(const event::CollectiveCompleted& event) {
     if ((warp_[event.warp].began & ~event.mask) == 0) finish_warp(event.warp);
+    trace_wait(event.warp, RawStep::Kind::kCollective, collective_site_, event.lanes);
 }
 
 void Recorder::on(const event::BlocksBarrierArrived& event) {
@@ -435,6 +470,15 @@ void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& cou
     line.ideal += count.ideal;
     line.active_lanes += static_cast<unsigned>(std::popcount(mask));
     line.bytes_used += count.bytes_used;
+    if (!traced_.empty()) {
+        trace_step(warp, {.action = action,
+                          .lanes = mask,
+                          .transactions = count.transactions,
+                          .ideal = count.ideal,
+                          .array_begin = region.gpu_begin,
+                          .array = region.array,
+                          .addresses = gpu_addresses});
+    }
     if (count.transactions <= line.worst.transactions) return;
     line.worst_block = block_number_;
     WorstRequest& worst = line.worst;

@@ -82,6 +82,36 @@ struct LineCount {
 };
 using LineCounts = std::unordered_map<LineKey, LineCount, HashOfLineKey>;
 
+// TraceStep without its names.
+struct RawStep {
+    enum class Kind : std::uint8_t { kRequest, kBarrier, kCollective };
+
+    Kind kind = Kind::kRequest;
+    Action action;  // of a barrier or a collective, only the place
+    LaneMask lanes = 0;
+    unsigned transactions = 0;
+    unsigned ideal = 0;
+    std::uint64_t array_begin = 0;  // of a GPU, as are the addresses
+    unsigned array = 0;
+    Addresses addresses{};
+};
+
+// The steps of one warp; the first few are recorded.
+struct RawTrace {
+    std::uint64_t steps = 0;
+    bool has_request = false;
+    std::vector<RawStep> recorded;
+};
+
+// The trace of a launch: that of the first block that accesses counted memory.
+struct LaunchTrace {
+    std::mutex mutex;
+    std::uint64_t block_number = ~std::uint64_t{0};
+    std::array<unsigned, 3> block{};
+    unsigned warp = 0;
+    RawTrace trace;
+};
+
 // One launch under inspection.
 struct LaunchRecord {
     std::string kernel;
@@ -99,11 +129,17 @@ struct LaunchRecord {
     // Names of arrays: "tile", "in", or "allocation of 4096 bytes". Names of shared arrays are
     // added when a block first reaches their declarations.
     std::vector<std::string> arrays;
+    // For the array of each region: where in the allocation the parameter that names it points. A
+    // trace counts bytes from there, so that in[0] is at 0 behind a guard zone, too.
+    std::vector<std::uint64_t> named_at;
     // Index of the region, and array, of the `__device__` variables.
     unsigned variables = 0;
     std::mutex arrays_mutex;
     LineCounts lines;
     std::unique_ptr<LaunchChecks> checks;
+    // 0: no trace is wanted.
+    unsigned trace_steps = 0;
+    LaunchTrace trace;
 };
 
 class Recorder final : public BlockObserver {
@@ -230,6 +266,10 @@ class Recorder final : public BlockObserver {
     [[gnu::noinline]] void access_anywhere(Action action, std::uint64_t byte);
     [[gnu::noinline]] void give_traces(Warp& warp);
     void finish_warp(unsigned number);
+    // Record a step of a warp, if the block is traced.
+    void trace_wait(unsigned warp, RawStep::Kind kind, Site site, LaneMask lanes);
+    void trace_step(unsigned warp, const RawStep& step);
+    void keep_trace();
     void count(unsigned warp, Action action, LaneMask mask, Addresses& bytes);
     void add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,
              const Addresses& gpu_addresses);
@@ -274,6 +314,10 @@ class Recorder final : public BlockObserver {
     std::uint64_t barriers_ = 0;
     std::uint64_t blocks_ = 0;
     std::uint64_t dropped_ = 0;
+    // One for each warp of the running block, if that may be the one to keep; else empty.
+    std::vector<RawTrace> traced_;
+    Site barrier_site_{"", 0};
+    Site collective_site_{"", 0};
 };
 
 // The recorder, for the hooks; null unless a watched block runs on this OS thread.

@@ -155,6 +155,10 @@ CLI::App* add_inspect(CommandLine& line) {
     command->add_option("--html", options->html, "Writes a page with the annotated source to this file")
         ->type_name("FILE");
     command->add_option("--json", options->json, "Writes all figures to this file")->type_name("FILE");
+    command
+        ->add_option("--trace", options->trace,
+                     "Writes what one warp of each kernel does, step by step, to this file, as JSON Lines")
+        ->type_name("FILE");
     command->add_option("ARGUMENTS", options->extra, kForwarded);
     command->callback([&line, options] {
         line.action = [options, files = line.files_from(options->day)](const Checkout& checkout) {

@@ -44,6 +44,7 @@ struct InspectOptions {
     std::string size;                // empty: the program's own choice
     std::string html;                // file for the page; empty: none
     std::string json;                // file for the figures, with the sentences about them; empty: none
+    std::string trace;               // file for the steps of a warp of each kernel; empty: none
     std::vector<std::string> extra;  // handed to the program as they are
 };
 // Uses the inspected programs of the build for the CPU, whatever the current build is. Returns

@@ -18,6 +18,7 @@
 #include "inspect_explain.hpp"
 #include "inspect_output.hpp"
 #include "inspect_text.hpp"
+#include "inspect_trace.hpp"
 #include "inspect_view.hpp"
 #include "own_program.hpp"
 #include "styles.hpp"
@@ -52,6 +53,7 @@ Command command_for(const std::filesystem::path& program, const InspectOptions& 
     Command command = {program, "--inspect", figures};
     if (!options.size.empty()) command.insert(command.end(), {"--size", options.size});
     if (!options.version.empty()) command.insert(command.end(), {"--only", options.version});
+    if (!options.trace.empty()) command.emplace_back("--trace");
     command.insert(command.end(), options.extra.begin(), options.extra.end());
     return command;
 }
@@ -86,8 +88,16 @@ void write(const std::string& file, const std::string& text) {
 void require_outputs(const InspectOptions& options) {
     require_writable("--html", options.html);
     require_writable("--json", options.json);
-    if (!options.html.empty() && options.html == options.json)
-        throw UsageError(fmt::format("--html and --json are both '{}'; expected two files", options.html));
+    require_writable("--trace", options.trace);
+    const std::pair<std::string_view, std::string> files[] = {
+        {"--html", options.html}, {"--json", options.json}, {"--trace", options.trace}};
+    for (const auto& [option, file] : files) {
+        for (const auto& [other, same] : files) {
+            if (option != other && !file.empty() && file == same)
+                throw UsageError(
+                    fmt::format("{} and {} are both '{}'; expected two files", option, other, file));
+        }
+    }
 }
 
 // Shows the inspection on the terminal, and writes it to the files that the learner has named.
@@ -97,6 +107,7 @@ void show(const InspectionFile& file, nlohmann::ordered_json json, const PageHea
     Sources sources(checkout.root);
     fmt::print("{}", inspection_text(file, limits, sources, use_colour(stdout)));
     if (!options.html.empty()) write(options.html, inspection_page(head, file, limits, sources));
+    write(options.trace, trace_text(file, sources));
     if (options.json.empty()) return;
     add_sentences(json, file);
     write(options.json, json.dump(2) + "\n");
@@ -207,6 +218,10 @@ int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
             "{}: a program of your own has neither versions nor sizes that are known here; its own "
             "arguments stand behind --",
             options.version.empty() ? "--size" : "--only"));
+    if (!options.trace.empty())
+        throw UsageError(
+            fmt::format("--trace '{}': only the versions of a day are traced; expected a day, not '{}'",
+                        options.trace, options.day));
     require_outputs(options);
     require_program(files);
     const auto [exit_code, file] = inspect_program(checkout, options.extra, files);

@@ -63,6 +63,38 @@ struct AccessLine {
     bool operator==(const AccessLine&) const = default;
 };
 
+// A step of a warp: a request, or a place where its lanes wait for each other or for the block.
+struct TraceStep {
+    SourceLine source;
+    // The name of an Operation, "barrier" (of the block) or "collective" (a shuffle, a vote,
+    // __syncwarp). The fields after `lanes` are those of requests only.
+    std::string kind;
+    // A bit for each lane that takes part.
+    std::uint32_t lanes = 0;
+    Space space = Space::kGlobal;
+    unsigned bytes = 0;
+    unsigned transactions = 0;
+    unsigned ideal = 0;
+    // As in WorstRequest, but counted from the element to which the parameter `array` points, if
+    // only one points into the allocation.
+    std::vector<std::int64_t> offsets;
+    std::string array;
+
+    bool operator==(const TraceStep&) const = default;
+};
+
+// What one warp did, in an order in which a GPU may have executed it: the first warp that accesses
+// counted memory, of the first watched block that has one, in the kernel's first launch.
+struct WarpTrace {
+    std::array<unsigned, 3> block{};
+    unsigned warp = 0;
+    // All steps of the warp; `recorded` has the first of them.
+    std::uint64_t steps = 0;
+    std::vector<TraceStep> recorded;
+
+    bool operator==(const WarpTrace&) const = default;
+};
+
 // A mistake, and how often it happened at these places.
 struct Finding {
     // "race", "race_between_blocks", "out_of_bounds", "misaligned", "use_after_free",
@@ -104,6 +136,8 @@ struct KernelInspection {
     std::uint64_t unique_written_bytes = 0;
     std::vector<AccessLine> lines;  // by file and line
     std::vector<Finding> findings;
+    // Only if InspectionOptions::trace_steps asks for it.
+    std::optional<WarpTrace> trace{};
 
     bool operator==(const KernelInspection&) const = default;
 };
@@ -125,6 +159,8 @@ struct InspectionOptions {
     // If false, accesses are only counted, which is faster. Failures of kernels are reported as
     // findings in either case.
     bool look_for_mistakes = true;
+    // The most steps that are recorded of one warp of each kernel; 0: no trace.
+    unsigned trace_steps = 0;
 };
 
 // begin_inspection() watches all kernels that any host thread launches from then on;

@@ -738,4 +738,133 @@ TEST(Inspection, AKernelThatFailsIsAFinding) {
     EXPECT_TRUE(inspect_one([&] { copy<<<1, 1>>>(out.get(), out.get(), 1, 1, 0); }).findings.empty());
 }
 
+// --- Traces ----------------------------------------------------------------------------------------
+
+// A tile of 32 rows, each of `kPitch` words, by one warp: stored along rows, loaded along columns.
+// Blocks before `working` do nothing.
+template <int kPitch>
+__global__ void transpose(const float* in, float* out, unsigned working) {
+    __shared__ float tile[32 * kPitch];
+    if (blockIdx.x < working) return;
+    for (unsigned row = 0; row < 32; ++row)
+        tile[row * kPitch + threadIdx.x] = in[row * 32 + threadIdx.x];
+    __syncthreads();
+    float sum = __shfl_xor_sync(0xFFFFFFFF, 1.0f, 1);
+    for (unsigned row = 0; row < 32; ++row)
+        out[row * 32 + threadIdx.x] = sum * tile[threadIdx.x * kPitch + row];
+}
+
+template <int kPitch>
+KernelInspection traced_transpose(unsigned steps, unsigned working = 0, unsigned blocks = 1) {
+    const Buffer<float> in(32 * 32), out(32 * 32);
+    return inspect_one([&] { transpose<kPitch><<<blocks, 32>>>(in.get(), out.get(), working); },
+                       {.trace_steps = steps});
+}
+
+template <int kPitch>
+void compare_trace_with_lines() {
+    const KernelInspection kernel = traced_transpose<kPitch>(1000);
+    ASSERT_TRUE(kernel.trace.has_value());
+    EXPECT_EQ(kernel.trace->steps, 4 * 32 + 2u) << "requests, the barrier and the shuffle";
+    EXPECT_EQ(kernel.trace->recorded.size(), kernel.trace->steps);
+    ASSERT_EQ(kernel.lines.size(), 4u);
+    for (const AccessLine& line : kernel.lines) {
+        AccessLine sum{.source = line.source, .space = line.space, .operation = line.operation, .worst = {}};
+        for (const cuda_on_cpu::TraceStep& step : kernel.trace->recorded) {
+            if (step.source != line.source || step.space != line.space || step.array != line.worst.array)
+                continue;
+            if (step.offsets.empty()) continue;
+            ++sum.requests;
+            sum.transactions += step.transactions;
+            sum.ideal += step.ideal;
+            sum.active_lanes += static_cast<unsigned>(__builtin_popcount(step.lanes));
+            EXPECT_EQ(step.bytes, line.bytes);
+            EXPECT_EQ(step.kind, line.operation == Operation::kLoad ? "load" : "store");
+        }
+        EXPECT_EQ(sum.requests, line.requests) << line.source.line;
+        EXPECT_EQ(sum.transactions, line.transactions) << line.source.line;
+        EXPECT_EQ(sum.ideal, line.ideal) << line.source.line;
+        EXPECT_EQ(sum.active_lanes, line.active_lanes) << line.source.line;
+    }
+    const cuda_on_cpu::TraceStep& second_column = kernel.trace->recorded.at(64 + 2 + 2);
+    EXPECT_EQ(second_column.array, "tile");
+    EXPECT_EQ(second_column.transactions, kPitch == 32 ? 32u : 1u);
+    for (std::size_t lane = 0; lane < 32; ++lane)
+        EXPECT_EQ(second_column.offsets.at(lane), static_cast<std::int64_t>(4 * (lane * kPitch + 1)));
+}
+
+TEST(Trace, HasTheRequestsOfTheLinesWithoutPadding) {
+    compare_trace_with_lines<32>();
+}
+
+TEST(Trace, HasTheRequestsOfTheLinesWithPadding) {
+    compare_trace_with_lines<33>();
+}
+
+TEST(Trace, HasBarriersAndCollectivesInTheirPlace) {
+    const KernelInspection kernel = traced_transpose<33>(1000);
+    ASSERT_TRUE(kernel.trace.has_value());
+    const auto& steps = kernel.trace->recorded;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        EXPECT_EQ(steps[i].kind == "barrier", i == 64) << i;
+        EXPECT_EQ(steps[i].kind == "collective", i == 65) << i;
+        EXPECT_EQ(steps[i].lanes, ~0U) << i;
+    }
+    EXPECT_EQ(steps.at(65).source.line, steps.at(64).source.line + 1);
+    EXPECT_EQ(steps.at(64).source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
+}
+
+TEST(Trace, RecordsNoMoreThanWantedAndCountsAll) {
+    const KernelInspection kernel = traced_transpose<33>(7);
+    ASSERT_TRUE(kernel.trace.has_value());
+    EXPECT_EQ(kernel.trace->recorded.size(), 7u);
+    EXPECT_EQ(kernel.trace->steps, 4 * 32 + 2u);
+    EXPECT_FALSE(traced_transpose<33>(0).trace.has_value());
+}
+
+TEST(Trace, IsOfTheFirstBlockAtWork) {
+    const KernelInspection kernel = traced_transpose<33>(10, 3, 9);
+    ASSERT_TRUE(kernel.trace.has_value());
+    EXPECT_EQ(kernel.trace->block, (std::array<unsigned, 3>{3, 0, 0}));
+    const KernelInspection none = traced_transpose<33>(10, 9, 9);
+    ASSERT_TRUE(none.trace.has_value());
+    EXPECT_TRUE(none.trace->recorded.empty());
+}
+
+TEST(Trace, CountsFromWhereTheParameterPoints) {
+    const Buffer<float> in(1024 + 64), out(1024 + 64);
+    const auto offsets = [&](std::size_t before) {
+        const KernelInspection kernel = inspect_one(
+            [&] { transpose<33><<<1, 32>>>(in.get() + before, out.get() + 64, 0); }, {.trace_steps = 1});
+        return kernel.trace->recorded.at(0).offsets;
+    };
+    EXPECT_EQ(offsets(64).at(0), 0);
+    EXPECT_EQ(offsets(64).at(31), 124);
+    EXPECT_EQ(offsets(3).at(0), 12) << "in the middle of a sector, which would begin elsewhere";
+}
+
+// The first warp only waits.
+__global__ void second_warp(const float* in, float* out) {
+    __syncthreads();
+    if (threadIdx.x >= 32 && threadIdx.x % 2 == 1) out[threadIdx.x] = in[threadIdx.x];
+}
+
+TEST(Trace, IsOfTheFirstWarpAtWorkInTheFirstLaunch) {
+    const Buffer<float> in(64), out(64);
+    const KernelInspection kernel = inspect_one(
+        [&] {
+            second_warp<<<1, 64>>>(in.get(), out.get());
+            second_warp<<<1, 64>>>(in.get(), in.get());
+        },
+        {.trace_steps = 10});
+    ASSERT_TRUE(kernel.trace.has_value());
+    EXPECT_EQ(kernel.trace->warp, 1u);
+    ASSERT_EQ(kernel.trace->recorded.size(), 3u);
+    EXPECT_EQ(kernel.trace->recorded[0].kind, "barrier");
+    EXPECT_EQ(kernel.trace->recorded[1].lanes, 0xAAAAAAAAU);
+    EXPECT_EQ(kernel.trace->recorded[2].array, "out") << "the second launch stores to in";
+    EXPECT_EQ(kernel.trace->recorded[2].offsets.at(0), -1);
+    EXPECT_EQ(kernel.trace->recorded[2].offsets.at(1), 132);
+}
+
 }  // namespace

@@ -10,6 +10,7 @@
 #include "command_line.hpp"
 #include "errors.hpp"
 #include "inspect_example.hpp"
+#include "inspect_trace.hpp"
 #include "subprocess.hpp"
 #include "temporary_directory.hpp"
 #include "variable.hpp"
@@ -176,9 +177,66 @@ TEST_F(Inspect, WritesThePageAndTheFiguresWithTheirSentences) {
     EXPECT_EQ(inspection_file_from_json(json), figures({})) << "nothing but the sentences is new";
 }
 
+TEST_F(Inspect, WritesTheTraceOfEachKernel) {
+    EXPECT_EQ(inspect({"day01", "--trace", path("new/trace.jsonl")}), kSuccess);
+    EXPECT_TRUE(read_text(path("arguments")).ends_with("|--trace|"));
+    EXPECT_EQ(read_text(path("new/trace.jsonl")), "") << "no kernel has one";
+
+    InspectionFile file = figures({});
+    const std::string source = "one\ntwo\nthree\n";
+    directory_.write("day/kernel.cu", source);
+    const TraceStep load{.source = {"day/kernel.cu", 3},
+                         .kind = "load",
+                         .lanes = 0x7,
+                         .bytes = 4,
+                         .transactions = 2,
+                         .ideal = 1,
+                         .offsets = {0, 4, 64},
+                         .array = "in"};
+    file.results[0].kernels[0].trace =
+        WarpTrace{.block = {1, 2, 3},
+                  .warp = 4,
+                  .steps = 9,
+                  .recorded = {load, load, {.source = {"day/kernel.cu", 2}, .kind = "barrier", .lanes = 1}}};
+    directory_.write("figures.json", to_json(file).dump());
+    EXPECT_EQ(inspect({"day01", "--trace", path("new/trace.jsonl")}), kSuccess) << messages_;
+    const auto trace = nlohmann::ordered_json::parse(read_text(path("new/trace.jsonl")));
+    EXPECT_EQ(trace.at("version"), "v");
+    EXPECT_EQ(trace.at("kernel"), "add");
+    EXPECT_EQ(trace.at("sources"), (nlohmann::json{{"day/kernel.cu", text_hash(source)}}));
+    EXPECT_EQ(trace.at("block").dump(), "[1,2,3]");
+    EXPECT_EQ(trace.at("steps"), 9);
+    EXPECT_EQ(trace.at("lines").size(), 2u);
+    EXPECT_EQ(trace.at("places").size(), 2u) << "equal places are stored once";
+    EXPECT_EQ(trace.at("recorded").dump(), "[[0,7,2,1,0,0,1,4,60,2],[0,7,2,1,0,0,1,4,60,2],[1,1]]");
+}
+
+TEST(RunsOf, AreLinesOfOffsets) {
+    using Offsets = std::vector<std::int64_t>;
+    EXPECT_EQ(runs_of({}), Offsets{});
+    EXPECT_EQ(runs_of({-1, -1, 8}), (Offsets{8, 0, 1}));
+    EXPECT_EQ(runs_of({-1, 8, -1, 0}), (Offsets{8, -8, 2}));
+    EXPECT_EQ(runs_of({5, 5, 5, 5}), (Offsets{5, 0, 4}));
+    EXPECT_EQ(runs_of({0, 4, 8, 128, 132, 136}), (Offsets{0, 4, 3, 128, 4, 3}));
+    EXPECT_EQ(runs_of({7, 0, 4, 8}), (Offsets{7, 0, 1, 0, 4, 3}));
+}
+
+TEST(TextHash, IsThatOfFnv) {
+    // Published values of FNV-1a, which scripts/record_traces.py calculates, too.
+    EXPECT_EQ(text_hash(""), "cbf29ce484222325");
+    EXPECT_EQ(text_hash("a"), "af63dc4c8601ec8c");
+    EXPECT_EQ(text_hash("foobar"), "85944171f73967e8");
+}
+
+TEST_F(Inspect, AProgramOfYoursHasNoTrace) {
+    directory_.write("mine.cu", "int main() {}\n");
+    EXPECT_EQ(inspect({path("mine.cu"), "--trace", path("trace.jsonl")}), kUsage);
+    EXPECT_TRUE(contains(messages_, "expected a day, not '" + path("mine.cu"))) << messages_;
+}
+
 TEST_F(Inspect, AFileThatCannotBeWrittenIsNamedBeforeAnythingIsBuilt) {
     directory_.write("file", "");
-    for (const char* option : {"--html", "--json"}) {
+    for (const char* option : {"--html", "--json", "--trace"}) {
         EXPECT_EQ(inspect({"day01", option, path("file/below.html")}), kUsage);
         EXPECT_TRUE(contains(messages_, std::string(option) + ": cannot write '" + path("file/below.html")))
             << messages_;
@@ -186,6 +244,8 @@ TEST_F(Inspect, AFileThatCannotBeWrittenIsNamedBeforeAnythingIsBuilt) {
         EXPECT_TRUE(contains(messages_, path("build"))) << messages_;
     }
     EXPECT_EQ(inspect({"day01", "--html", path("same"), "--json", path("same")}), kUsage);
+    EXPECT_EQ(inspect({"day01", "--json", path("same"), "--trace", path("same")}), kUsage);
+    EXPECT_TRUE(contains(messages_, "--json and --trace are both '" + path("same"))) << messages_;
     EXPECT_FALSE(exists("same"));
     EXPECT_FALSE(exists("build/inspect/build.ninja"));
 }

@@ -26,6 +26,11 @@ grep -q 'if (i < n) c\[i\] = a\[i\] + b\[i\];' "$work/out" || fail "not the text
 grep -q 'no findings' "$work/out" || fail "findings in a correct kernel"
 grep -q '"transactions": 513' "$work/all.json" || fail "128 requests of 4 sectors and one of 1 make 513"
 grep -q '"sectors":\[\[' "$work/page.html" || fail "nothing to draw"
+# One warp: two loads and a store, each of 4 sectors.
+inspect 0 day01 --size 4099 --only one_per_element --trace "$work/trace.jsonl"
+[[ $(wc -l <"$work/trace.jsonl") == 1 ]] || fail "one kernel is one line"
+grep -q '"recorded":\[\[0,4294967295,4,4,0,4,32\],\[1,4294967295,4,4,0,4,32\],\[2,4294967295,4,4,0,4,32\]\]' "$work/trace.jsonl" ||
+    fail "not the steps of the first warp: $(cat "$work/trace.jsonl")"
 inspect 2 day01 --only one_per_elment
 grep -q "did you mean 'one_per_element'" "$work/err" || fail "no suggestion for an unknown version"
 inspect 2 day01 --size none

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Records what one warp of each core kernel of a day does, and its counts by line, in docs/traces/DAY.jsonl.
+
+    scripts/record_traces.py day06_transpose day15_reduction      by ./course inspect --trace; no GPU
+    scripts/record_traces.py --check [DAY...]                     exit code 1 where a source has changed since
+
+site/kernels.py makes pages of these files; tools/course/inspect_trace.hpp has the format. The problem
+is small, so that a kernel's edges do not fill the trace, and every version takes a few seconds.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TRACES = "docs/traces"
+FORMAT = "course trace 1"
+
+# Problem sizes, as the days' programs read them; for other days the program's own choice.
+SIZES = {
+    "day01_vector_add": "4096",
+    "day05_matmul_tiled": "64x64x64",
+    "day06_transpose": "64x64",
+    "day12_histogram": "16384",
+    "day15_reduction": "65536",
+}
+# More kernels than that are no lesson: a version that launches one for each of many sizes.
+MOST_KERNELS = 4
+
+
+def text_hash(text):
+    """FNV-1a, 64 bits, as tools/course/inspect_trace.cpp."""
+    value = 0xCBF29CE484222325
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return f"{value:016x}"
+
+
+def read(path):
+    """The traces of a file, as dictionaries."""
+    traces = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for trace in traces:
+        if trace.get("format") != FORMAT:
+            raise ValueError(f"{path}: the format is {trace.get('format')!r}; expected {FORMAT!r}")
+    return traces
+
+
+def changed_sources(root, traces):
+    """The files whose text is not that of the recording, or that are gone."""
+    recorded = {(file, value) for trace in traces for file, value in trace["sources"].items()}
+    hashes = {
+        file: text_hash((root / file).read_text(encoding="utf-8")) if (root / file).is_file() else None
+        for file, _ in recorded
+    }
+    return sorted({file for file, value in recorded if hashes[file] != value})
+
+
+def is_core(trace):
+    """Is all of the kernel in the day's own folder, none in beyond/ ?"""
+    return not any("/beyond/" in file for file in trace["sources"])
+
+
+def core_of(traces):
+    """The traces of the core versions: all kernels of each."""
+    beyond = {trace["version"] for trace in traces if not is_core(trace)}
+    kept = {}
+    for trace in traces:
+        # The first problem of each version.
+        key = trace["version"], trace["problem"]
+        if trace["version"] in beyond or kept.setdefault(trace["version"], key)[1] != trace["problem"]:
+            continue
+        yield trace
+
+
+def record(day, size):
+    """Inspects the day and writes its file of traces."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "trace.jsonl"
+        command = [str(ROOT / "course"), "inspect", day, "--trace", str(out)] + (["--size", size] if size else [])
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+        if not out.exists():
+            sys.exit(f"{day}: no trace was written: {' '.join(command)}")
+        traces = list(core_of(read(out)))
+    seen = {}
+    kept = []
+    for trace in traces:
+        seen[trace["version"]] = seen.get(trace["version"], 0) + 1
+        if seen[trace["version"]] <= MOST_KERNELS:
+            kept.append(trace)
+    if not kept:
+        sys.exit(f"{day}: no version of the core left a trace")
+    path = ROOT / TRACES / f"{kept[0]['day']}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(trace, separators=(",", ":"), ensure_ascii=False) + "\n" for trace in kept))
+    print(f"{path.relative_to(ROOT)}: {len(kept)} kernels of {len(seen)} versions, {path.stat().st_size / 1000:.0f} KB")
+
+
+def check(days):
+    """Prints the days whose traces are stale; returns the exit code."""
+    stale = False
+    for path in sorted((ROOT / TRACES).glob("*.jsonl")):
+        if days and path.stem not in days:
+            continue
+        for file in changed_sources(ROOT, read(path)):
+            print(f"{path.relative_to(ROOT)}: {file} has changed since: scripts/record_traces.py {path.stem}")
+            stale = True
+    return 1 if stale else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("days", nargs="*", metavar="DAY", help="folders of days, such as day06_transpose")
+    parser.add_argument("--check", action="store_true", help="say which traces are older than their sources")
+    parser.add_argument("--size", help="the problem size, instead of the day's own here")
+    arguments = parser.parse_args()
+    for day in arguments.days:
+        if not (ROOT / day).is_dir():
+            parser.error(f"DAY is {day!r}; expected the folder of a day, such as day06_transpose")
+    if arguments.check:
+        return check(arguments.days)
+    if not arguments.days:
+        parser.error("no DAY is named; expected the folders of days, such as day06_transpose")
+    for day in arguments.days:
+        record(day, arguments.size or SIZES.get(day, ""))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

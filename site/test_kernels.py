@@ -1,0 +1,203 @@
+"""Tests of kernels.py and of scripts/record_traces.py: python3 -m unittest discover site"""
+import html
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import kernels  # noqa: E402
+import record_traces  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+LESSON = """// A lesson.
+#include <cuda_runtime.h>
+
+__device__ float twice(float value) {
+    return 2 * value;
+}
+
+// Idea: the first.
+__global__ void first(const float* in, float* out) {
+    out[threadIdx.x] = in[threadIdx.x] < 1;
+
+    __syncthreads();
+}
+
+inline void launch_first(const float* in, float* out) {
+    first<<<1, 32>>>(in, out);
+}
+
+// Idea: the second.
+__global__ void second(const float* in, float* out) {
+    out[threadIdx.x] = twice(in[threadIdx.x]);
+    __shfl_xor_sync(~0U, 1, 1);
+}
+"""
+
+
+def access(line, operation="load", transactions=4, space="global", requests=10, ideal=4, array="in"):
+    return {"file": "day99_made_up/made_up.cuh", "line": line, "space": space, "operation": operation, "bytes": 4, "array": array,
+            "requests": requests, "transactions": transactions * requests, "ideal": ideal * requests, "active_lanes": 32 * requests, "bytes_used": 128}
+
+
+def trace(version, line, **more):
+    file = "day99_made_up/made_up.cuh"
+    return {"format": "course trace 1", "day": "day99_made_up", "version": version, "problem": "p 32", "kernel": version, "blocks": 1,
+            "inspected_blocks": 1, "threads": 32, "launches": 1, "sources": {file: record_traces.text_hash(LESSON)},
+            "lines": [access(line), access(line, "store", 32)],
+            "block": [0, 0, 0], "warp": 0, "steps": 3,
+            "places": [{"file": file, "line": line, "kind": "load", "space": "global", "bytes": 4, "array": "in"},
+                       {"file": file, "line": line, "kind": "store", "space": "shared", "bytes": 4, "array": "tile"},
+                       {"file": file, "line": 12 if version == "first" else 22, "kind": "barrier" if version == "first" else "collective"}],
+            "recorded": [[0, 0xFFFFFFFF, 4, 4, 0, 4, 32], [1, 0x5, 2, 1, 8, 128, 2], [2, 0xFFFFFFFF]], **more}
+
+
+class MadeUp(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        (self.root / "day99_made_up").mkdir()
+        (self.root / "docs/traces").mkdir(parents=True)
+        (self.root / "docs/measurements/h200").mkdir(parents=True)
+        (self.root / "day99_made_up/made_up.cuh").write_text(LESSON)
+        self.write([trace("first", 10), trace("second", 21)])
+
+    def write(self, traces):
+        (self.root / "docs/traces/day99_made_up.jsonl").write_text("".join(json.dumps(one) + "\n" for one in traces))
+
+    def page(self, version):
+        return kernels.pages(self.root)[f"kernels/day99/{version}"]
+
+    def test_there_is_a_page_for_each_version_and_a_link_to_it(self):
+        self.assertEqual(list(kernels.pages(self.root)), ["kernels/day99/first", "kernels/day99/second"])
+        links = kernels.links(self.root, "day99_made_up")
+        self.assertIn("(../kernels/day99/first.md), [second](../kernels/day99/second.md)", links)
+        self.assertEqual(kernels.links(self.root, "day98_none"), "")
+
+    def test_a_page_has_the_kernel_and_what_its_lines_count(self):
+        page = self.page("first")
+        rows = dict(re.findall(r'<tr id="k1-day99_made_up/made_up.cuh-(\d+)">(.*)</tr>', page))
+        self.assertEqual(list(rows), ["8", "9", "10", "11", "12", "13"], "its comment to its last brace, no other function")
+        text = html.unescape(re.sub(r"<[^>]*>", "|", rows["10"]))
+        self.assertRegex(text, r"^\|10\|\|20\|\|4, 32 \|×8\|\|\|\|\|32\|", "20 requests, of 4 and of 32 sectors, no wavefronts, 32 lanes")
+        self.assertIn("&lt;", rows["10"])
+
+    def test_raw_html_has_no_empty_line(self):
+        for page in kernels.pages(self.root).values():
+            for block in re.findall(r"^<(?:div|pre|details).*?(?=^## |\Z)", page, re.S | re.M):
+                for part in block.split("\n\n"):
+                    opened, closed = (len(re.findall(pattern, part)) for pattern in (r"<(?:div|table|tr|details)\b", r"</(?:div|table|tr|details)>"))
+                    self.assertEqual(opened, closed, part[:200])
+
+    def test_offsets_are_those_of_the_lanes(self):
+        load, store, barrier = kernels.decode(trace("first", 10))
+        self.assertEqual(load["offsets"], [4 * lane for lane in range(32)])
+        self.assertEqual(store["offsets"], [8, None, 136] + [None] * 29)
+        self.assertEqual((store["transactions"], store["ideal"]), (2, 1))
+        self.assertNotIn("offsets", barrier)
+        with self.assertRaisesRegex(ValueError, "32 offsets of 1 lanes"):
+            kernels.decode(trace("first", 10, recorded=[[0, 1, 4, 4, 0, 4, 32]]))
+
+    def test_steps_are_said_in_words(self):
+        page = self.page("first")
+        for text in ('32 lanes load 4 bytes each from "in": 4 sectors</td><td>0, 4, …, 124',
+                     '2 lanes store 4 bytes each to "tile": 2 wavefronts, ideal 1', "32 lanes wait at the barrier of the block"):
+            self.assertIn(text, html.unescape(page))
+        self.assertIn("32 lanes wait at __shfl_xor_sync", self.page("second"))
+
+    def test_the_data_of_the_replay_can_be_read_and_ends_no_script(self):
+        self.write([trace("first", 10, kernel="first</script>")])
+        data = re.findall(r'<script type="application/json">(.*?)</script>', self.page("first"))
+        self.assertEqual(len(data), 1)
+        self.assertEqual(json.loads(data[0])["recorded"], trace("first", 10)["recorded"])
+
+    def test_a_page_has_the_difference_to_the_version_before(self):
+        self.assertNotIn("kernel-diff", self.page("first"))
+        page = self.page("second")
+        self.assertIn("<del>-     out[threadIdx.x] = in[threadIdx.x] &lt; 1;</del>", page)
+        self.assertIn("<ins>+     __shfl_xor_sync(~0U, 1, 1);</ins>", page)
+        self.assertNotIn("Idea", page.split("kernel-diff")[1])
+
+    def test_times_and_limits_are_those_of_the_records(self):
+        self.assertIn("Not measured yet", self.page("first"))
+        one = {"problem": "p", "version": "first", "role": "ours", "dtype": "float", "median_ms": 0.5, "l2": "flushed", "bytes": 10**9,
+               "percent_of_limit": 47.31, "device": "GPU"}
+        more = [one, {**one, "l2": "warm", "median_ms": 0.25}, {**one, "device": "host CPU", "median_ms": 77}, {**one, "version": "other", "median_ms": 88},
+                {**one, "role": "peer", "median_ms": 99}]
+        lines = [{"format": "course records 1", "day": "day99_made_up"}, *more]
+        (self.root / "docs/measurements/h200/day99_made_up.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        counters = [{"format": "course counters 1", "device": "GPU"},
+                    {"problem": "p", "version": "first", "kernel": "first", "us": 500.0, "busy": {"L2": 87.4, "L1": 3, "memory": 12}, "stalls": {"drain": 0.6},
+                     "occupancy": 56.1, "sectors_per_load": 4.0, "sectors_per_store": 32.0, "shared_wavefronts": 200.0, "bank_conflicts": 50.0,
+                     "registers": 16, "limited_by": "L2"}]
+        (self.root / "docs/measurements/h200/day99_made_up.counters.jsonl").write_text("".join(json.dumps(line) + "\n" for line in counters))
+        page = self.page("first")
+        self.assertIn("| GPU | p | float | 250 µs | 500 µs | 2000 | 47.3 |", page)
+        self.assertIn("| GPU | p | `first` | 500 µs | **L2** | L2 87 %, memory 12 % | `drain` 60 % | 4, 32 | 25 % | 56 % | 16 |", page)
+        for other in ("77", "88 ", "99 "):
+            self.assertNotIn(f"| {other}", page)
+
+    def test_a_changed_source_is_said(self):
+        self.assertNotIn("lines may have moved", self.page("first"))
+        (self.root / "day99_made_up/made_up.cuh").write_text(LESSON + "// more\n")
+        self.assertIn("before the last change of day99_made_up/made_up.cuh: lines may have moved", self.page("first"))
+
+
+class Recording(unittest.TestCase):
+    def test_the_hash_is_that_of_the_course_command(self):
+        # The same published values as in tools/course/test/inspect_command_test.cpp.
+        self.assertEqual([record_traces.text_hash(text) for text in ("", "a", "foobar")], ["cbf29ce484222325", "af63dc4c8601ec8c", "85944171f73967e8"])
+
+    def test_only_the_core_is_kept_each_version_on_its_first_problem(self):
+        beyond = trace("beyond", 10, sources={"day99_made_up/beyond/more.cuh": ""})
+        mixed = [trace("mixed", 10, kernel="a"), trace("mixed", 10, kernel="b", sources={"day99_made_up/beyond/more.cuh": ""})]
+        two = [trace("first", 10), trace("first", 10, kernel="again")]
+        kept = list(record_traces.core_of([*two, beyond, *mixed, trace("first", 10, problem="q")]))
+        self.assertEqual(kept, two)
+
+    def test_another_format_is_refused(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            file.write('{"format": "course trace 0"}\n')
+            file.flush()
+            with self.assertRaisesRegex(ValueError, "'course trace 0'; expected 'course trace 1'"):
+                record_traces.read(pathlib.Path(file.name))
+
+
+class Stored(unittest.TestCase):
+    """The traces of the tree."""
+
+    def test_all_can_be_decoded_and_name_lines_that_exist(self):
+        for path in sorted((ROOT / "docs/traces").glob("*.jsonl")):
+            self.assertLess(path.stat().st_size, 120_000, path.name)
+            for one in record_traces.read(path):
+                with self.subTest(day=path.stem, version=one["version"]):
+                    steps = kernels.decode(one)
+                    self.assertLessEqual(len(steps), 200)
+                    self.assertTrue(any("offsets" in step for step in steps))
+                    self.assertTrue(kernels.parts_of(ROOT, one))
+
+    def test_a_column_of_a_tile_takes_32_wavefronts_and_one_with_padding(self):
+        traces = {one["version"]: one for one in record_traces.read(ROOT / "docs/traces/day06_transpose.jsonl")}
+        def of_tile(version):
+            return [step["transactions"] for step in kernels.decode(traces[version]) if step.get("array") == "tile" and step["kind"] == "load"]
+        self.assertEqual(of_tile("tiled"), [32])
+        self.assertEqual(of_tile("padded"), [1])
+
+    def test_a_trace_counts_as_the_lines_do(self):
+        """In transpose all requests of a line are alike, so the trace of one warp has the average of the line."""
+        for one in record_traces.read(ROOT / "docs/traces/day06_transpose.jsonl"):
+            for line in one["lines"]:
+                steps = [step for step in kernels.decode(one) if step["line"] == line["line"] and step.get("array") == line["array"]
+                         and step["kind"] == line["operation"]]
+                self.assertTrue(steps)
+                for key in ("transactions", "ideal"):
+                    self.assertEqual({step[key] for step in steps}, {line[key] / line["requests"]}, (one["version"], line["line"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,618 @@
+"""Charts from the records in docs/measurements, as inline SVG with a legend and a table in HTML.
+
+Every chart is one raw HTML block without an empty line, so that it can stand in Markdown. Colours
+are those of static/charts.css; a line differs from the others in its marker, too. static/charts.js
+adds a tooltip and highlights a line; without it, each point has a <title>.
+"""
+
+import dataclasses
+import html
+import itertools
+import math
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
+import records as record_files  # noqa: E402
+
+STATIC = ["charts.js", "charts.css"]
+
+WIDTH = 360  # of every chart, in units of about a pixel: legible on a phone, two beside each other on a screen
+CHARACTER = 6.7  # the width of one at the charts' 11 units, on average
+LABEL = 44  # what a label of the size takes on the axis
+MOST_LINES = 8  # of ours: as many as there are colours
+MOST_PEERS = 2
+MARKERS = 8
+ROUNDING = 0.99  # as on_other_units() in tools/course/measured_tables.cpp
+NUMBER = re.compile(r"(?<![A-Za-z_\d.])\d+(?:\.\d+)?|(?<=\dx)\d+")
+BESIDE = re.compile(r'\bBESIDE\s+"([^"]+)"')
+TITLE = re.compile(r'\bTITLE\s+"([^"]+)"')
+
+
+@dataclasses.dataclass
+class Chart:
+    """What a chart shows besides its title."""
+
+    title: str
+    description: str  # for a screen reader: what is on the axes, how many lines
+    svg: str  # what is inside <svg>
+    height: int
+    legend: list  # (class, name) of each series; empty: the chart has labels of its own
+    heading: list  # of the table
+    rows: list  # of the table
+    note: str = ""
+
+
+# --- Numbers as text ---
+
+
+def three_digits(value):
+    """0.0123 -> "0.0123", 4601.2 -> "4601": three digits, or all in front of the point."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "?"
+    digits = max(0, 2 - math.floor(math.log10(abs(value)) + 1e-9))
+    return f"{value:.{digits}f}"
+
+
+def time_text(milliseconds):
+    """0.0123 -> "12.3 µs"."""
+    if milliseconds < 1:
+        return three_digits(milliseconds * 1e3) + " µs"
+    return three_digits(milliseconds) + " ms" if milliseconds < 1000 else three_digits(milliseconds / 1e3) + " s"
+
+
+def size_text(value):
+    """268435456 -> "256 Mi", 1500 -> "1500", 2000000 -> "2 M"."""
+    for power, unit in ((30, "Gi"), (20, "Mi"), (10, "Ki")):
+        if value % 2**power == 0:
+            return f"{value // 2**power:.0f} {unit}"
+    for power, least, unit in ((9, 1e9, "G"), (6, 1e6, "M"), (3, 1e4, "k")):
+        if value >= least and value % 10**power == 0:
+            return f"{value / 10**power:.0f} {unit}"
+    return f"{value:.10g}"
+
+
+def escape(text):
+    return html.escape(str(text))
+
+
+# --- Records ---
+
+
+def load(root, day="*"):
+    """{day: {machine: records}}, without sweeps, counters and the host's CPU."""
+    days = {}
+    for path in sorted((root / "docs" / "measurements").glob(f"*/{day}.jsonl")):
+        if "." in path.stem or path.stem.endswith("_sweep"):
+            continue
+        found = [r for r in record_files.read(path) if r["device"] != record_files.HOST and r.get("verified") is not False]
+        if found:
+            days.setdefault(path.stem, {})[path.parent.name] = found
+    return days
+
+
+def cached(records):
+    """The records with a warm cache; those of problems that have none, with a flushed one."""
+    warm = {(r["problem"], r["version"]) for r in records if r["l2"] == "warm"}
+    return [r for r in records if r["l2"] == "warm" or (r["problem"], r["version"]) not in warm]
+
+
+def problems_of(records):
+    return list(dict.fromkeys(r["problem"] for r in records))
+
+
+def at(records, problem):
+    """The records about one problem."""
+    return [r for r in records if r["problem"] == problem]
+
+
+def setting(root, day, pattern):
+    """What the day's CMakeLists.txt says for BESIDE or TITLE; empty if nothing."""
+    path = root / day / "CMakeLists.txt"
+    match = pattern.search(path.read_text()) if path.exists() else None
+    return match[1] if match else ""
+
+
+def main_problem(root, day, records):
+    """The problem of the README's table: that of BESIDE, or the one with the most versions of ours; in
+    a tie, the one that moves the most bytes (main_problem() in measured_tables.cpp).
+    """
+    problems = problems_of(records)
+    beside = setting(root, day, BESIDE)
+    if beside in problems:
+        return beside
+    return max(
+        problems,
+        key=lambda problem: (
+            sum(r["role"] == "ours" for r in at(records, problem)),
+            max(r["bytes"] for r in at(records, problem)),
+        ),
+    )
+
+
+def percent_of_limit(record):
+    """None on other units than FP32 multiply-adds, whose limit is not measured, and where unknown."""
+    percent, limit = record.get("percent_of_limit"), record.get("limit_flops_per_second") or 0
+    if percent is None:
+        return None
+    of_multiply_adds = 100 * record["flops"] / record["median_ms"] * 1e3 / limit if limit else 0
+    return None if percent < ROUNDING * of_multiply_adds else percent
+
+
+def is_of_arithmetic(record):
+    """Is arithmetic the nearer limit of the problem, and not memory?"""
+    memory, arithmetic = record.get("limit_bytes_per_second") or 0, record.get("limit_flops_per_second") or 0
+    if not memory or not arithmetic or not record["bytes"]:
+        return record["flops"] > 0
+    return record["flops"] / arithmetic > record["bytes"] / memory
+
+
+@dataclasses.dataclass
+class Rate:
+    """What is done per second, in the unit that suits `records`."""
+
+    key: str
+    factor: float
+    unit: str
+
+    @staticmethod
+    def of(records):
+        if is_of_arithmetic(records[0]):
+            most = max(r["flops"] / r["median_ms"] for r in records)
+            return Rate("flops", 1e-9, "TFLOP/s") if most >= 1e9 else Rate("flops", 1e-6, "GFLOP/s")
+        if records[0]["bytes"]:
+            return Rate("bytes", 1e-6, "GB/s")
+        return Rate("", 1e-3, "launches/s")
+
+    def __call__(self, record):
+        return (record[self.key] if self.key else 1e6) / record["median_ms"] * self.factor
+
+    def text(self, record):
+        return f"{three_digits(self(record))} {self.unit}"
+
+    def limit(self, records):
+        """The measured limit in this unit; 0: not known, or not of the units that are used."""
+        found = [r[f"limit_{self.key}_per_second"] for r in records if r.get(f"limit_{self.key}_per_second")]
+        if not found or all(percent_of_limit(r) is None for r in records):
+            return 0
+        return sorted(found)[len(found) // 2] * self.factor * 1e-3
+
+
+def telling(records, most):
+    """At most `most` versions of ours about one problem: the first, the fastest, and those that gain
+    most over the fastest before them; in their order.
+    """
+    best, gains = math.inf, []
+    for place, record in enumerate(records):
+        gains.append((-math.inf if place == 0 else record["median_ms"] / best, place))
+        best = min(best, record["median_ms"])
+    fastest = min(range(len(records)), key=lambda i: records[i]["median_ms"])
+    kept = {0, fastest}
+    for _, place in sorted(gains):
+        if len(kept) < most:
+            kept.add(place)
+    return [records[place]["version"] for place in sorted(kept)]
+
+
+def fastest(records, role):
+    return min((r for r in records if r["role"] == role), key=lambda r: r["median_ms"], default=None)
+
+
+# --- Sizes ---
+
+
+def numbers_in(problem):
+    return [float(number) for number in NUMBER.findall(problem)]
+
+
+def with_n(problem, places, others=()):
+    """The problem's name with N at `places`, and a dot at `others`."""
+    count = itertools.count()
+
+    def name(match):
+        place = next(count)
+        return "N" if place in places else "·" if place in others else match[0]
+
+    return NUMBER.sub(name, problem)
+
+
+def sizes(problems, main):
+    """Problems that differ from `main` in size only, and how the axis is named: ([(N, problem)], "sum
+    N"); at least two of them, or ([], "").
+    """
+    template = NUMBER.sub("#", main)
+    base = numbers_in(main)
+    values = {p: numbers_in(p) for p in problems if NUMBER.sub("#", p) == template}
+    differ = {p: {i for i, (a, b) in enumerate(zip(values[p], base)) if a != b} for p in values}
+    found = []  # (how good, points, name)
+
+    def add(places, condition, preference, others=()):
+        points = sorted(
+            (values[p][places[0]], p) for p in values if differ[p] <= {*places, *others} and condition(values[p])
+        )
+        sizes = [n for n, _ in points]
+        if len(points) >= 2 and sizes[0] > 0 and len(set(sizes)) == len(sizes):
+            found.append(((len(points) >= 3, preference, sizes[-1] / sizes[0]), points, with_n(main, places, others)))
+
+    for place in range(len(base)):
+        add([place], lambda numbers: True, 2)
+    # n x n x n: the dimensions that are equal in `main` stay equal.
+    for side in sorted(set(base)):
+        places = [i for i, number in enumerate(base) if number == side]
+        if len(places) > 1:
+            add(places, lambda numbers, places=places: len({numbers[i] for i in places}) == 1, 2)
+    # Two change together: fewer sequences that are longer, or, if nothing else is there, any two.
+    for a, b in itertools.combinations(range(len(base)), 2):
+        add([b], lambda numbers, a=a, b=b: numbers[a] * numbers[b] == base[a] * base[b], 1, [a])
+        add([b], lambda numbers: True, 0, [a])
+    if not found:
+        return [], ""
+    _, points, name = max(found, key=lambda each: each[0])
+    return points, name
+
+
+# --- Axes ---
+
+
+def log_ticks(low, high, most, binary=False):
+    """At most `most` round values between the two, for a logarithmic axis."""
+    sets = []
+    if binary:
+        for step in range(1, 12):
+            sets.append([2.0**k for k in range(0, 64) if k % step == 0])
+    else:
+        decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+        for mantissas in ((1, 1.5, 2, 3, 4, 5, 6, 7, 8), (1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
+            sets.append([m * 10.0**k for k in decades for m in mantissas])
+        for step in (2, 3, 4):
+            sets.append([10.0**k for k in decades if k % step == 0])
+    inside = [[v for v in values if low * 0.999 <= v <= high * 1.001] for values in sets]
+    return max((values for values in inside if len(values) <= most), key=len, default=[])
+
+
+class Log:
+    """A logarithmic axis from the values [low, high] to the pixels [begin, end]."""
+
+    def __init__(self, low, high, begin, end):
+        margin = (high / low) ** 0.04 if high > low else 1.5
+        self.low, self.high, self.begin, self.end = low / margin, high * margin, begin, end
+
+    def __call__(self, value):
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return round(self.begin + share * (self.end - self.begin), 1)
+
+
+def text(x, y, content, anchor="start", css="chart-label"):
+    return f'<text class="{css}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(content)}</text>'
+
+
+def marker(shape, x, y, size=3.6):
+    """The path of a marker: no two of the eight look alike."""
+    s = size
+    paths = (
+        f"M{x - s:g} {y:g}a{s:g} {s:g} 0 1 0 {2 * s:g} 0a{s:g} {s:g} 0 1 0 {-2 * s:g} 0z",
+        f"M{x - s:g} {y - s:g}h{2 * s:g}v{2 * s:g}h{-2 * s:g}z",
+        f"M{x:g} {y - 1.2 * s:g}l{1.2 * s:g} {2.2 * s:g}h{-2.4 * s:g}z",
+        f"M{x:g} {y - 1.35 * s:g}l{1.35 * s:g} {1.35 * s:g}l{-1.35 * s:g} {1.35 * s:g}l{-1.35 * s:g} {-1.35 * s:g}z",
+        f"M{x:g} {y + 1.2 * s:g}l{1.2 * s:g} {-2.2 * s:g}h{-2.4 * s:g}z",
+        f"M{x - s:g} {y - s:g}l{2 * s:g} {2 * s:g}m0 {-2 * s:g}l{-2 * s:g} {2 * s:g}",
+        f"M{x - 1.2 * s:g} {y:g}h{2.4 * s:g}m{-1.2 * s:g} {-1.2 * s:g}v{2.4 * s:g}",
+        f"M{x - 0.5 * s:g} {y - 1.3 * s:g}h{s:g}v{2.6 * s:g}h{-s:g}z",
+    )
+    return paths[shape % MARKERS]
+
+
+# --- Charts ---
+
+
+def over_size(records, main):
+    """The rate of the versions over the size of `main`'s problem; None if there are no sizes."""
+    records = [r for r in records if r["dtype"] == at(records, main)[0]["dtype"]]
+    points, name = sizes(problems_of(records), main)
+    if not points:
+        return None
+    about_main = at(records, main)
+    rate = Rate.of(about_main)
+    ours = [r for r in about_main if r["role"] == "ours"]
+    kept = telling(ours, MOST_LINES)
+    peers = sorted((r for r in about_main if r["role"] == "peer"), key=lambda r: r["median_ms"])
+    series = [(version, f"chart-s{i}", i) for i, version in enumerate(kept)]
+    series += [(r["version"], f"chart-peer chart-p{i}", i) for i, r in enumerate(peers[:MOST_PEERS])]
+    found = {(r["version"], r["problem"]): r for r in records}
+    lines = []
+    for version, css, shape in series:
+        line = [(n, found[version, problem]) for n, problem in points if (version, problem) in found]
+        if line:
+            lines.append((version, css, shape, line))
+    values = [rate(r) for _, _, _, line in lines for _, r in line]
+    limit = rate.limit([r for _, problem in points for r in at(records, problem)])
+    low, high = min(values), max(values + [limit])
+    left, right, top, bottom, height = 46, WIDTH - 10, 26, 214, 256
+    x = Log(points[0][0], points[-1][0], left, right)
+    y = Log(low, high, bottom, top)
+    parts = [text(4, 14, f"{rate.unit}"), text(right, height - 6, f"{name}", "end")]
+    is_binary = all(n == 2 ** round(math.log2(n)) for n, _ in points)
+    for value in log_ticks(y.low, y.high, 6):
+        parts.append(f'<path class="chart-grid" d="M{left} {y(value):g}H{right}"/>')
+        parts.append(text(left - 5, y(value) + 4, f"{value:.10g}", "end"))
+    named = [n for n, _ in points]
+    if min(b - a for a, b in itertools.pairwise([x(n) for n in named])) < LABEL:
+        named = log_ticks(points[0][0], points[-1][0], 5, is_binary) or [named[0], named[-1]]
+    for value in named:
+        parts.append(f'<path class="chart-axis" d="M{x(value):g} {bottom}v5"/>')
+        parts.append(text(x(value), bottom + 18, size_text(value), "middle"))
+    parts.append(f'<path class="chart-axis" d="M{left} {top}V{bottom}H{right}"/>')
+    legend = []
+    if limit:
+        label = f"the machine's limit, {three_digits(limit)} {rate.unit}"
+        parts.append(
+            f'<g class="chart-limit" data-series="limit"><title>{escape(label)}</title>'
+            f'<path class="chart-line" d="M{left} {y(limit):g}H{right}"/></g>'
+        )
+        legend.append(("limit", "chart-limit", 0, label))
+    for index, (version, css, shape, line) in enumerate(lines):
+        path = "L".join(f"{x(n):g} {y(rate(r)):g}" for n, r in line)
+        dots = "".join(
+            f'<path class="chart-point" d="{marker(shape, x(n), y(rate(r)))}" data-x="{x(n):g}" data-y="{y(rate(r)):g}">'
+            f"<title>{escape(version)}, N = {size_text(n)}: {rate.text(r)}, {time_text(r['median_ms'])}</title></path>"
+            for n, r in line
+        )
+        parts.append(f'<g class="{css}" data-series="{index}"><path class="chart-line" d="M{path}"/>{dots}</g>')
+        legend.append((index, css, shape, version + (" (peer)" if "chart-peer" in css else "")))
+    rows = [
+        [version]
+        + [
+            f"{three_digits(rate(found[version, p]))} ({time_text(found[version, p]['median_ms'])})"
+            if (version, p) in found
+            else ""
+            for _, p in points
+        ]
+        for version, _, _, _ in lines
+    ]
+    left_out = len(ours) - len(kept)
+    return Chart(
+        title=f"{'Bandwidth' if rate.unit == 'GB/s' else 'Speed'} over size",
+        description=f"Line chart: {rate.unit} over N of {name}, {len(lines)} versions, {len(points)} sizes. The table below has the figures.",
+        svg="".join(parts),
+        height=height,
+        legend=legend,
+        heading=[f"{rate.unit} (time)"] + [f"N = {size_text(n)}" for n, _ in points],
+        rows=rows,
+        note=f"The {len(kept)} versions that gain most; {left_out} more are in the tables." if left_out > 0 else "",
+    )
+
+
+def bars(title, unit, rows, note="", scale=0, limit=0):
+    """Bars beside each other. `rows`: (label, css, value, tip, columns of the table); `limit`: a line at
+    that value.
+    """
+    longest = max(len(label) for label, *_ in rows)
+    left = min(160, max(40, round(longest * CHARACTER) + 8))
+    right = WIDTH - 46
+    high = max([scale, limit] + [value for _, _, value, *_ in rows])
+    room = round((left - 8) / CHARACTER)
+    step, top = 19, 8
+    height = top + step * len(rows) + 6
+    parts = []
+    if limit:
+        at_limit = left + (right - left) * limit / high
+        parts.append(f'<path class="chart-limit chart-line" d="M{at_limit:.1f} {top - 4}V{height - 4}"/>')
+    for place, (label, css, value, tip, _) in enumerate(rows):
+        y = top + step * place
+        shown = label if len(label) <= room else label[: room - 1] + "…"
+        width = max(1, (right - left) * value / high)
+        name = text(left - 6, y + 11, shown, "end") if shown else ""
+        parts.append(
+            f'<g class="{css}"><title>{escape(tip)}</title>{name}'
+            f'<rect class="chart-bar" x="{left}" y="{y}" width="{width:.1f}" height="14" rx="2"/>'
+            f"{text(left + width + 5, y + 11, three_digits(value))}</g>"
+        )
+    parts.append(f'<path class="chart-axis" d="M{left} {top - 4}V{height - 4}"/>')
+    return Chart(
+        title=title,
+        description=f"Bar chart: {title}, {len(rows)} bars. The table below has the figures.",
+        svg="".join(parts),
+        height=height,
+        legend=[],
+        heading=[],
+        rows=[],
+        note=note,
+    )
+
+
+def of_limit(records, main):
+    """The percentage of the limit of each version on the main problem, or the rate if it is not known."""
+    about = at(records, main)
+    shown = [r for r in about if r["role"] != "limit"]
+    shares = {r["version"]: percent_of_limit(r) for r in shown}
+    rate = Rate.of(about)
+    by_percent = all(shares[r["version"]] is not None for r in shown if r["role"] == "ours")
+    rows, table = [], []
+    for record in shown:
+        share = shares[record["version"]]
+        if by_percent and share is None:
+            continue
+        value = share if by_percent else rate(record)
+        css = "chart-peer" if record["role"] == "peer" else "chart-ours"
+        name = record["version"] + (" (peer)" if record["role"] == "peer" else "")
+        figures = [time_text(record["median_ms"]), rate.text(record), f"{share:.1f} %" if share is not None else ""]
+        rows.append((record["version"], css, value, f"{name}: " + ", ".join(f for f in figures if f), None))
+        table.append([name] + figures)
+    chart = bars(
+        f"{'Percent of the limit' if by_percent else rate.unit}: {main}",
+        "%" if by_percent else rate.unit,
+        rows,
+        scale=100 if by_percent else 0,
+        limit=100 if by_percent else 0,
+        note=""
+        if by_percent
+        else "Not every version has a percentage of the limit: that of the L2 cache and of tensor cores is not measured.",
+    )
+    chart.heading, chart.rows = ["version", "time", "speed", "% of limit"], table
+    return chart
+
+
+def side_by_side(machines, main):
+    """The versions that several GPUs have records of, on one problem; None if there is none."""
+    best = None
+    names = list(machines)
+    problems = [main] + [p for p in problems_of(machines[names[0]]) if p != main]
+    for problem in problems:
+        found = {name: {r["version"]: r for r in at(machines[name], problem) if r["role"] != "limit"} for name in names}
+        having = [name for name in names if found[name]]
+        common = [v for v in found[having[0]] if all(v in found[name] for name in having)] if len(having) > 1 else []
+        if common and (best is None or (problem != main and best[0] != main and len(common) > len(best[2]))):
+            best = (problem, {name: found[name] for name in having}, common)
+    if best is None:
+        return None
+    problem, found, common = best
+    rate = Rate.of([found[name][v] for name in found for v in common])
+    rows, table = [], []
+    for version in common[:MOST_LINES]:
+        for index, name in enumerate(found):
+            record = found[name][version]
+            tip = f"{version} on {record['device']}: {rate.text(record)}, {time_text(record['median_ms'])}"
+            rows.append((version if index == 0 else "", f"chart-gpu{index}", rate(record), tip, None))
+            table.append([version, record["device"], time_text(record["median_ms"]), rate.text(record)])
+    chart = bars(f"GPUs side by side: {problem}", rate.unit, rows)
+    chart.title += f", {rate.unit}"
+    chart.legend = [
+        (f"gpu{i}", f"chart-gpu{i}", 1, found[name][common[0]]["device"]) for i, name in enumerate(found)
+    ]
+    chart.heading, chart.rows = ["version", "GPU", "time", "speed"], table
+    return chart
+
+
+def figure(chart):
+    """A chart as HTML, without an empty line."""
+    legend = "".join(
+        f'<li class="{css}" data-series="{series}"><svg viewBox="0 0 24 12" width="24" height="12" aria-hidden="true">'
+        f'<path class="chart-line" d="M0 6H24"/>'
+        + ("" if css == "chart-limit" else f'<path class="chart-point" d="{marker(shape, 12, 6)}"/>')
+        + f"</svg> {escape(name)}</li>"
+        for series, css, shape, name in chart.legend
+    )
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in chart.heading)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:]) + "</tr>"
+        for row in chart.rows
+    )
+    return "\n".join(
+        part
+        for part in (
+            '<figure class="chart">',
+            f"<figcaption>{escape(chart.title)}</figcaption>",
+            f'<svg viewBox="0 0 {WIDTH} {chart.height}" role="img" aria-label="{escape(chart.description)}">',
+            chart.svg,
+            "</svg>",
+            f'<ul class="chart-legend">{legend}</ul>' if legend else "",
+            f'<p class="chart-note">{escape(chart.note)}</p>' if chart.note else "",
+            f"<details><summary>The figures</summary>"
+            f'<div class="chart-table" role="region" tabindex="0" aria-label="{escape("Figures: " + chart.title)}">'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>",
+            "</figure>",
+        )
+        if part
+    )
+
+
+def usual_machine(root, machines):
+    """The machine of the front page's table, or else the one with the most records."""
+    match = re.search(r"<!-- days: (\S+) -->", (root / "README.md").read_text())
+    return match[1] if match and match[1] in machines else max(machines, key=lambda name: len(machines[name]))
+
+
+def charts_of(root, day, machines):
+    """The charts of a day, and the GPU of the first two. `machines`: {machine: records}."""
+    machines = {name: cached(records) for name, records in machines.items()}
+    records = machines[usual_machine(root, machines)]
+    main = main_problem(root, day, records)
+    found = [over_size(records, main), of_limit(records, main)]
+    if len(machines) > 1:
+        found.append(side_by_side(machines, main))
+    return [chart for chart in found if chart is not None], records[0]["device"]
+
+
+def section(root, day):
+    """Markdown for the top of docs/measured/<day>.md; empty if there are no records."""
+    machines = load(root, day).get(day)
+    if not machines:
+        return ""
+    charts, device = charts_of(root, day, machines)
+    figures = "\n".join(figure(chart) for chart in charts)
+    return (
+        f"Charts of {device}, with a warm cache. Longer bars and higher lines are faster. Point at a line for "
+        f"its figures.\n\n"
+        f'<div class="charts">\n{figures}\n</div>\n'
+    )
+
+
+def best_of(root, day, records):
+    """The fastest of ours and the fastest peer, or None, on the main problem."""
+    records = cached(records)
+    about = at(records, main_problem(root, day, records))
+    return fastest(about, "ours"), fastest(about, "peer")
+
+
+def gpu_page(root, device, machines):
+    """Markdown for one GPU. `machines`: {(machine, day): records of this GPU}."""
+    title = re.sub(r"^NVIDIA ", "", device)
+    rows, shares = [], []
+    for (_, day), found in sorted(machines.items(), key=lambda each: each[0][1]):
+        ours, peer = best_of(root, day, found)
+        if ours is None:
+            continue
+        rate, share = Rate.of([ours]), percent_of_limit(ours)
+        number = re.match(r"day(\d+)_", day)
+        title_of_day = (number[1] + " " if number else "") + (setting(root, day, TITLE) or day)
+        name = f"[{title_of_day}](../docs/measured/{day}.md)"
+        beside = f"{peer['median_ms'] / ours['median_ms']:.2f}× {re.sub('^[0-9]+_', '', peer['version'])}" if peer else ""
+        rows.append(
+            f"| {name} | {ours['problem']} | `{ours['version']}` | {time_text(ours['median_ms'])} | {rate.text(ours)} "
+            f"| {'' if share is None else f'{share:.1f}'} | {beside} |"
+        )
+        if share is not None:
+            tip = f"{title_of_day}, {ours['version']} on {ours['problem']}: {share:.1f} % of the limit, {time_text(ours['median_ms'])}"
+            figures = [ours["version"], ours["problem"], time_text(ours["median_ms"]), f"{share:.1f} %"]
+            shares.append((title_of_day, "chart-ours", share, tip, None, figures))
+    everything = [r for found in machines.values() for r in found]
+    limits = []
+    for key, factor, unit in (("bytes", 1e-9, "GB/s of memory bandwidth"), ("flops", 1e-12, "TFLOP/s of FP32 multiply-adds")):
+        measured = sorted(r[f"limit_{key}_per_second"] for r in everything if r.get(f"limit_{key}_per_second"))
+        if measured:
+            limits.append(f"{three_digits(measured[len(measured) // 2] * factor)} {unit}")
+    drivers = ", ".join(sorted({r["driver"] for r in everything}))
+    dates = sorted(r["date"][:10] for r in everything)
+    page = [
+        f"# {title}",
+        f"{len(everything)} records of {len(machines)} days on an {device}, driver {drivers}, {dates[0]} to {dates[-1]}."
+        + (f" The median of the limits measured with them: {' and '.join(limits)}." if limits else ""),
+    ]
+    if shares:
+        chart = bars("Percent of the limit, the fastest of ours", "%", [row[:5] for row in shares], scale=100, limit=100)
+        chart.heading = ["day", "version", "problem", "time", "% of limit"]
+        chart.rows = [[row[0]] + row[5] for row in shares]
+        page.append(f'<div class="charts">\n{figure(chart)}\n</div>')
+    page.append("## The fastest of ours")
+    page.append("On the problem of each day's table, with a warm cache. The last column is the speed beside the fastest peer.")
+    page.append(
+        "| day | problem | version | time | speed | % of limit | beside |\n| --- | --- | --- | --: | --: | --: | --- |\n"
+        + "\n".join(rows)
+    )
+    return "\n\n".join(page) + "\n"
+
+
+def gpus(root):
+    """{"gpus/h200": Markdown}: a page for each GPU that has records. Links lead from gpus/ to
+    ../docs/measured/<day>.md.
+    """
+    devices = {}
+    for day, machines in load(root).items():
+        for machine, found in machines.items():
+            for device in dict.fromkeys(r["device"] for r in found):
+                devices.setdefault(device, {})[machine, day] = [r for r in found if r["device"] == device]
+    return {
+        "gpus/" + re.sub(r"[^a-z0-9]+", "-", device.lower().removeprefix("nvidia ")).strip("-"): gpu_page(root, device, found)
+        for device, found in sorted(devices.items())
+    }

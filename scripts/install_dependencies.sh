@@ -8,13 +8,15 @@ usage() {
     cat <<'END'
 Installs what the course is built with (Debian and Ubuntu, by apt-get; elsewhere it prints the list).
 
-usage: scripts/install_dependencies.sh [--check] [--libraries] [--cluster] [--python] [--developer] [--editor] [--engine]
-                                       [--help]
+usage: scripts/install_dependencies.sh [--check] [--libraries] [--cluster] [--python] [--site] [--developer] [--editor]
+                                       [--engine] [--help]
   --check       only report what is missing
   --libraries   also what cuBLAS, cuFFT and Thrust stand on where there is no GPU (about 150 MB)
   --cluster     also Open MPI, with which day 50 runs in several processes. NCCL for GPUs comes from NVIDIA; without
                 a GPU it is a part of cuda_on_cpu
   --python      also Python's headers and venv, with which the Python package is built
+  --site        also Python's venv, in which the site's generator is installed, Chromium, which opens the pages to
+                check them, and fonts that the pages may fall back on
   --developer   also clang-format 14, with which the sources are laid out (other versions lay them out differently),
                 Node.js, with which the page of an inspection is tested, bubblewrap, the sandbox of
                 ./course grade, and Boost.Context, which the preset cpu-sanitize needs
@@ -57,6 +59,11 @@ python_packages=(
     "python3-dev|Python with its headers|python3-config|compiles the Python package"
     "python3-venv|Python's venv|python3-venv|a place to install the Python package in"
 )
+site_packages=(
+    "python3-venv|Python's venv|python3-venv|a place to install the site's generator in"
+    "chromium|Chromium|chromium|opens the site's pages to check them"
+    "fonts-dejavu-core|DejaVu fonts|-|text in the pages that are checked"
+)
 developer_packages=(
     "clang-format-14|clang-format 14|clang-format-14|the layout of the sources"
     "codespell|codespell|codespell|the spelling of the text"
@@ -84,6 +91,7 @@ for argument in "$@"; do
         --libraries) packages+=("${library_packages[@]}") ;;
         --cluster) packages+=("${cluster_packages[@]}") ;;
         --python) packages+=("${python_packages[@]}") ;;
+        --site) packages+=("${site_packages[@]}") ;;
         --developer) packages+=("${developer_packages[@]}") ;;
         --editor) packages+=("${editor_packages[@]}") ;;
         --engine) packages+=("${engine_packages[@]}") ;;

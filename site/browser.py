@@ -1,0 +1,245 @@
+"""Opens pages of the site in Chromium, as a reader with a phone or a large screen, in both themes, with a keyboard or without
+JavaScript. Needs Playwright and axe (requirements-check.txt) and the system's Chromium; loads everything by file:.
+
+Each check_... function takes a Browser and returns a list of faults, as text; an empty list means that the check has passed.
+"""
+import contextlib
+import pathlib
+import shutil
+
+SIZES = {"phone": (390, 844), "desktop": (1400, 900)}
+THEMES = ("light", "dark")
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+COMMON = {"resultTypes": ["violations"], "preload": False}  # to preload, axe asks for style sheets, which file: refuses
+EVERYTHING = {**COMMON, "runOnly": TAGS, "rules": {"target-size": {"enabled": True}}}
+ALL_BUT_CONTRAST = {**COMMON, "runOnly": TAGS, "rules": {"target-size": {"enabled": True}, "color-contrast": {"enabled": False}}}
+CONTRAST = {**COMMON, "runOnly": {"type": "rule", "values": ["color-contrast"]}}
+RULES = {("phone", "light"): EVERYTHING, ("phone", "dark"): CONTRAST, ("desktop", "light"): ALL_BUT_CONTRAST}  # contrast takes longest
+SIDEWAYS = """() => {
+  const width = document.documentElement.clientWidth;
+  if (document.scrollingElement.scrollWidth <= width) return [];
+  const clips = element => { for (let e = element.parentElement; e && e !== document.body; e = e.parentElement)
+    if (getComputedStyle(e).overflowX !== "visible") return true; return false; };
+  return [...document.body.querySelectorAll("*")]
+    .filter(e => e.getBoundingClientRect().right + window.scrollX > width + 1 && !clips(e)).slice(0, 3)
+    .map(e => e.tagName.toLowerCase() + (e.id ? "#" + e.id : "") + (e.classList.length ? "." + [...e.classList].join(".") : "") + " reaches to "
+      + Math.round(e.getBoundingClientRect().right + window.scrollX) + " of " + width + " px");
+}"""
+WIDER = "() => document.scrollingElement.scrollWidth > document.documentElement.clientWidth"
+
+
+def find_chromium():
+    """Where Chromium is, or None."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+class Browser:
+    """A Chromium that shows the site below `root`; use it as a context manager."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root).resolve()
+
+    def __enter__(self):
+        import axe_playwright_python
+        from playwright.sync_api import sync_playwright
+        self.axe = (pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+        self._playwright = sync_playwright().start()
+        self._chromium = self._playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
+        return self
+
+    def __exit__(self, *_):
+        self._chromium.close()
+        self._playwright.stop()
+
+    @contextlib.contextmanager
+    def page(self, path, size="desktop", theme="light", javascript=True):
+        """Yields an open page and the list of what goes wrong on it, which grows while the page is used."""
+        width, height = SIZES[size]
+        context = self._chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, java_script_enabled=javascript,
+                                             reduced_motion="reduce", service_workers="block")
+        context.set_default_timeout(10000)
+        page, wrong = context.new_page(), []
+        page.on("console", lambda message: wrong.append(f"console: {message.text}") if message.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(f"script: {error.message}"))
+        page.on("request", lambda request: wrong.append(f"asks another host: {request.url}")
+                if not request.url.startswith(("file:", "data:", "blob:", "about:")) else None)
+        page.on("requestfailed", lambda request: wrong.append(f"not loaded: {request.url.removeprefix(self.root.as_uri() + '/')}"))
+        try:
+            page.goto((self.root / path).as_uri(), wait_until="load")
+            yield page, wrong
+        finally:
+            context.close()
+
+
+def violations(page, options, without):
+    """What axe finds outside of the elements of the selectors `without`, a line for each rule that is violated."""
+    found = []
+    for violation in page.evaluate("([without, options]) => axe.run({ include: [['html']], exclude: without.map(one => [one]) }, options)",
+                                   [without, options])["violations"]:
+        node = violation["nodes"][0]
+        reason = (node["any"] + node["all"] + node["none"] + [{"message": violation["help"]}])[0]["message"]
+        target = " ".join(map(str, node["target"]))
+        found.append(f"axe {violation['id']}, {len(violation['nodes'])} times: {reason} At {target}: {node['html'][:160]}")
+    return found
+
+
+def check_looks(browser, path, size, without=()):
+    """No errors of the console, nothing wider than the page, no violation of WCAG 2.2 AA that axe can see; contrast in both themes.
+    `without`: selectors of what axe has seen on another page."""
+    with browser.page(path, size, "light") as (page, wrong):
+        if page.locator("html.stepped").count():
+            page.keyboard.press("a")  # all slides
+        page.evaluate(browser.axe)
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme)
+            if page.evaluate(WIDER):
+                wrong.append("the page scrolls sideways: " + ("; ".join(page.evaluate(SIDEWAYS)) or "no single element is the reason"))
+            if (size, theme) in RULES:
+                found = violations(page, RULES[size, theme], [selector for selector in without if page.locator(selector).count()])
+                wrong.extend(text if theme == "light" else f"dark: {text}" for text in found)
+        return list(dict.fromkeys(wrong))
+
+
+def check_search(browser, front, terms):
+    """On the front page: `/` focuses the search, Enter searches, and one of the first ten results is the expected page.
+    `terms` maps a term to parts of paths, one of which the result's address must have."""
+    faults = []
+    for term, expected in terms.items():
+        with browser.page(front) as (page, wrong):
+            page.keyboard.press("/")
+            if page.evaluate("document.activeElement.tagName") != "INPUT":
+                return ["/ does not focus the search"]
+            page.keyboard.type(term)
+            page.keyboard.press("Enter")
+            try:
+                page.wait_for_function("document.querySelectorAll('#search-results li a').length > 0")
+                page.wait_for_timeout(300)
+                addresses = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
+            except Exception as error:  # noqa: BLE001 (the timeout, whose class Playwright has)
+                faults.append(f"'{term}': nothing found ({type(error).__name__})")
+                faults.extend(wrong)
+                continue
+            addresses = [address.removeprefix(browser.root.as_uri() + "/") for address in dict.fromkeys(addresses)][:10]
+            if not any(part in address for part in expected for address in addresses):
+                faults.append(f"'{term}': none of {', '.join(expected)} is among the first results: {', '.join(addresses)}")
+            faults.extend(f"'{term}': {fault}" for fault in wrong)
+    return list(dict.fromkeys(faults))
+
+
+def check_without_javascript(browser, path, texts):
+    """The text of a day and its folded answers are there, and an answer opens, although no script runs."""
+    with browser.page(path, javascript=False) as (page, wrong):
+        seen = page.locator("body").inner_text()
+        wrong.extend(f"without JavaScript '{text}' is not to be seen" for text in texts if text not in seen)
+        answers = page.locator("details")
+        if not answers.count():
+            return wrong + ["without JavaScript there is no folded answer"]
+        answer = answers.first
+        answer.locator("summary").first.click()
+        body = answer.inner_text().removeprefix(answer.locator("summary").first.inner_text()).strip()
+        if not body:
+            wrong.append("without JavaScript the first folded answer opens to nothing")
+        return wrong
+
+
+def focused(page):
+    """What has the focus: a short text for a message."""
+    return page.evaluate("() => { const e = document.activeElement; return e.tagName.toLowerCase() + (e.className ? '.' + e.className : ''); }")
+
+
+def tab_to(page, selector, limit=400):
+    """Presses Tab until an element of the selector has the focus; False if that does not happen."""
+    for _ in range(limit):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return True
+        page.keyboard.press("Tab")
+    return False
+
+
+
+def check_slides(browser, path):
+    """The arrow keys turn slides, End and Home lead to the last and the first, and printing gives a page for each slide."""
+    with browser.page(path) as (page, wrong):
+        count = page.locator(".slide").count()
+        shown = "[...document.querySelectorAll('.slide')].flatMap((slide, index) => slide.offsetParent ? [index + 1] : [])"
+        for key, expected in (("", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("ArrowLeft", 1), ("End", count), ("ArrowRight", count), ("Home", 1),
+                              ("PageDown", 2)):
+            if key:
+                page.keyboard.press(key)
+            if page.evaluate(shown) != [expected]:
+                wrong.append(f"after '{key}' the slides {page.evaluate(shown)} are shown; expected {expected}")
+        page.keyboard.press("a")
+        if len(page.evaluate(shown)) != count:
+            wrong.append(f"after 'a' {len(page.evaluate(shown))} slides are shown; expected all {count}")
+        printed = page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n")
+        if printed != count:
+            wrong.append(f"{count} slides are printed on {printed} pages")
+        return wrong
+
+
+def check_quiz(browser, path):
+    """Every question of the page is answered by keyboard: wrong first, then the folded answer is closed no more; a choice by arrow keys,
+    a number by typing. The answer is remembered when the page is opened again."""
+    with browser.page(path) as (page, wrong):
+        forms = page.locator("form.quiz-form")
+        if not forms.count():
+            return ["there is no quiz"]
+        for number in range(forms.count()):
+            form = forms.nth(number)
+            answer = form.evaluate_handle("form => form.closest('li, .quiz').querySelector('details.quiz-answer')")
+            field = form.locator("input[type=radio], input[type=text]").first
+            if not tab_into(page, form.element_handle()):
+                wrong.append(f"question {number + 1}: Tab does not reach it")
+                continue
+            if answer.evaluate("details => details.open"):
+                wrong.append(f"question {number + 1}: its answer is open before it is answered")
+            page.keyboard.press("Space") if field.get_attribute("type") == "radio" else page.keyboard.type("-1")
+            page.keyboard.press("Enter")
+            page.wait_for_timeout(100)
+            if not form.locator("[role=status], [aria-live]").first.inner_text().strip():
+                wrong.append(f"question {number + 1}: Enter says neither right nor wrong")
+            if not answer.evaluate("details => details.open"):
+                wrong.append(f"question {number + 1}: Enter does not open the answer")
+        page.reload()
+        if "true" not in (kept := page.evaluate("JSON.stringify(Object.values(localStorage))")) and "false" not in kept:
+            wrong.append("no answer is kept in the browser")
+        return wrong
+
+
+def tab_into(page, form, limit=600):
+    """Presses Tab until something in the form has the focus; False if that does not happen."""
+    for _ in range(limit):
+        page.keyboard.press("Tab")
+        if form.evaluate("form => form.contains(document.activeElement)"):
+            return True
+    return False
+
+
+def check_replay(browser, path):
+    """A replay is stepped, played and paused by keyboard; its live region says another step each time."""
+    with browser.page(path) as (page, wrong):
+        box = page.locator(".replay-box").first
+        if not box.count():
+            return ["there is no replay"]
+        if not tab_to(page, ".replay-box"):
+            return ["Tab does not reach the replay"]
+        says = box.locator("[aria-live]").first
+        seen = [says.inner_text()]
+        for key in ("ArrowRight", "ArrowRight", "End"):
+            page.keyboard.press(key)
+            seen.append(says.inner_text())
+        if len(set(seen)) != len(seen):
+            wrong.append(f"after ArrowRight, ArrowRight, End the replay says {seen}; expected another step each time")
+        page.keyboard.press("Home")
+        if says.inner_text() != seen[0]:
+            wrong.append(f"after Home the replay says '{says.inner_text()}'; expected '{seen[0]}'")
+        page.keyboard.press("Space")
+        page.wait_for_timeout(2500)
+        page.keyboard.press("Space")
+        paused = says.inner_text()
+        if paused == seen[0]:
+            wrong.append("Space does not play")
+        page.wait_for_timeout(1500)
+        if says.inner_text() != paused:
+            wrong.append("Space does not pause")
+        return wrong

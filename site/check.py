@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Checks the built site: do all links lead somewhere, and does every type of page work in a browser?
+
+usage: site/check.py [--html DIR] [--links] [--only TYPE...]
+  --html DIR  the site to look at; default: build/site/html
+  --links     only links, anchors and references to other hosts, without a browser: about ten seconds
+  --only TYPE  of the checks in a browser, only these: types of pages, searching, plain (without
+               JavaScript), quiz by keyboard, replay, slides by keyboard
+
+Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
+Playwright, which is installed into build/site/check-venv: each type of page at the width of a phone and of a desktop, in the light and
+in the dark theme; the search; a quiz and a replay by keyboard; a day without JavaScript.
+
+Exit codes: 0 all passed or skipped, 1 something failed, 2 a wrong argument or no site there.
+"""
+import argparse
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+VENV = ROOT / "build/site/check-venv"
+REQUIREMENTS = HERE / "requirements-check.txt"
+sys.path.insert(0, str(HERE))
+
+import browser as browsers  # noqa: E402
+import page_links  # noqa: E402
+
+# A page for each type; the first pattern that has a file counts.
+PAGE_TYPES = {
+    "front": ["index.html"],
+    "day": ["day15/index.html"],
+    "exercises": ["day15/exercises/index.html"],
+    "beyond": ["day15/beyond/index.html"],
+    "measured": ["day15/measured/index.html"],
+    "kernel": ["kernels/day15/coarsened*", "kernels/day06/*", "kernels/*/*"],
+    "quiz": ["day05/index.html"],
+    "progress": ["progress/index.html", "progress.html"],
+    "glossary": ["glossary/index.html", "glossary.html"],
+    "book": ["book/index.html", "book.html"],
+    "source": ["source/day15_reduction/reduction.cuh.html"],
+    "GPU": ["gpus/h200*", "gpus/*", "gpu/*"],
+    "slides": ["slides/day15/index.html", "slides/day15.html"],
+    "search": ["search.html", "search/index.html"],
+    "404": ["404.html"],
+}
+SEEN_ON_FRONT = [".sidebar-drawer", ".mobile-header"]  # the same on every page
+# Terms, and where one of the first ten results must lead.
+TERMS = {
+    "bank conflict": ["day06", "day04", "glossary"],
+    "coalesced": ["day06", "day04", "day01", "glossary"],
+    "divergence": ["day03", "day15", "glossary"],
+    "shuffle": ["day15", "day16", "glossary"],
+    "occupancy": ["day03", "day07", "glossary"],
+    "atomicAdd": ["day12", "day15"],
+    "roofline": ["day05", "day07", "glossary"],
+    "softmax": ["day20", "day21", "day25"],
+    "mbarrier": ["day38", "day41", "glossary"],
+    "Little's law": ["day04", "day15", "glossary"],
+}
+# Name -> description, type of the page it begins on, check, its further arguments.
+STEPS = {
+    "searching": (f"the search finds {len(TERMS)} terms", "front", browsers.check_search, [TERMS]),
+    "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now"]]),
+    "quiz by keyboard": ("a quiz by keyboard", "quiz", browsers.check_quiz, []),
+    "replay": ("a replay by keyboard", "kernel", browsers.check_replay, []),
+    "slides by keyboard": ("slides are turned by keys, and printed one on a page", "slides", browsers.check_slides, []),
+}
+
+
+class Tally:
+    """Prints each check as it ends, and counts."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def add(self, name, faults, seconds=None):
+        took = "" if seconds is None else f", {seconds:.1f} s"
+        if not faults:
+            self.passed += 1
+            print(f"passed: {name}{took}", flush=True)
+            return
+        self.failed += 1
+        print(f"failed: {name}{took}")
+        for fault in faults[:50]:
+            print(f"    {fault}")
+        if len(faults) > 50:
+            print(f"    and {len(faults) - 50} more")
+        sys.stdout.flush()
+
+    def run(self, name, check, *arguments, **options):
+        start = time.monotonic()
+        try:
+            faults = check(*arguments, **options)
+        except Exception as error:  # noqa: BLE001: one check that cannot go on must not hide the others
+            faults = [f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"]
+        self.add(name, faults, time.monotonic() - start)
+
+    def skip(self, name, reason):
+        self.skipped += 1
+        print(f"skipped: {name}: {reason}", flush=True)
+
+    def end(self):
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+        return 1 if self.failed else 0
+
+
+def install():
+    """Makes the virtual environment unless it is there with these requirements. Returns why it cannot be made, or None."""
+    stamp = VENV / "requirements.txt"
+    if stamp.exists() and stamp.read_text() == REQUIREMENTS.read_text():
+        return None
+    shutil.rmtree(VENV, ignore_errors=True)
+    for command in ([sys.executable, "-m", "venv", str(VENV)],
+                    [str(VENV / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", str(REQUIREMENTS)]):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode:
+            last = (done.stdout.strip().splitlines() or ["no message"])[-1]
+            return f"{' '.join(command[1:4])} failed ({last}); it needs python3-venv and, once, the network: scripts/install_dependencies.sh --site"
+    shutil.copy(REQUIREMENTS, stamp)
+    return None
+
+
+def find_pages(html):
+    """Type of page -> path of a page of that type, or None."""
+    pages = {}
+    for kind, patterns in PAGE_TYPES.items():
+        found = (path for pattern in patterns for path in sorted(html.glob(pattern)))
+        files = (path if path.is_file() else path / "index.html" for path in found)
+        pages[kind] = next((path.relative_to(html).as_posix() for path in files if path.is_file()), None)
+    return pages
+
+
+def check_links(html, tally):
+    start = time.monotonic()
+    faults, pages, references = page_links.check(html)
+    tally.add(f"links: {pages} pages, {references} references", faults, time.monotonic() - start)
+
+
+def check_in_browser(html, tally, only):
+    pages = find_pages(html)
+    with browsers.Browser(html) as browser:
+        for kind, path in pages.items():
+            if only and kind not in only:
+                continue
+            if path is None:
+                tally.add(f"{kind} page", [f"there is none of {', '.join(PAGE_TYPES[kind])}"])
+                continue
+            for size in browsers.SIZES:
+                tally.run(f"{kind} page {path}, {size}", browsers.check_looks, browser, path, size, () if kind == "front" else SEEN_ON_FRONT)
+        for name, (description, kind, check, arguments) in STEPS.items():
+            if pages[kind] and (not only or name in only):
+                tally.run(description, check, browser, pages[kind], *arguments)
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--html", type=pathlib.Path, default=ROOT / "build/site/html")
+    parser.add_argument("--links", action="store_true")
+    parser.add_argument("--only", nargs="+", metavar="TYPE", choices=sorted({*PAGE_TYPES, *STEPS}))
+    options = parser.parse_args(arguments)
+    html = options.html.resolve()
+    if not (html / "index.html").is_file():
+        print(f"check.py: --html is {options.html}, which has no index.html; expected a built site: ./course site", file=sys.stderr)
+        return 2
+    in_venv = pathlib.Path(sys.prefix) == VENV
+    chromium = browsers.find_chromium()
+    if not in_venv and not options.links and chromium:
+        why = install()
+        if why is None:
+            return subprocess.run([str(VENV / "bin/python"), __file__, *arguments], check=False).returncode
+    tally = Tally()
+    if not options.only:
+        check_links(html, tally)
+    if options.links:
+        return tally.end()
+    if not in_venv:
+        tally.skip("the browser", why if chromium else "no Chromium; scripts/install_dependencies.sh --site installs it")
+        return tally.end()
+    check_in_browser(html, tally, options.only)
+    return tally.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

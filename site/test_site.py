@@ -66,7 +66,7 @@ class Addresses(Tree):
 
     def test_a_link_to_a_folder_lists_it(self):
         run = self.stage()
-        self.assertEqual(run.relink("[a](../day01_vectors)", "day01_vectors/README.md"), "[a](../day01/index.md)")
+        self.assertEqual(run.relink("[a](../day01_vectors)", "day01_vectors/README.md"), "[a](index.md)")
 
     def test_a_link_that_leads_nowhere_is_an_error_with_file_and_link(self):
         run = self.stage()

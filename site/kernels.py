@@ -220,14 +220,23 @@ def access_table(trace):
 # --- Replay ----------------------------------------------------------------------------------------
 
 
+def about(trace):
+    """Which warp it is."""
+    recorded, block = len(trace["recorded"]), ", ".join(map(str, trace["block"]))
+    shown = f"the first {recorded} of {trace['steps']} steps" if trace["steps"] > recorded else count_of(recorded, "step")
+    return f"Warp {trace['warp']} of block ({block}), the first at work in the kernel's first launch; {html.escape(trace['problem'])}; {shown}."
+
+
 def replay(root, trace, number):
-    """The data of the replay, and the table of its steps for readers without JavaScript."""
+    """HTML: the data of the replay, and the table of its steps for readers without JavaScript. It can stand on any page that has
+    STATIC."""
     steps = decode(trace)
     texts = {file: lines_of_file(root, file) for file in {step["file"] for step in steps} if (root / file).is_file()}
     text = lambda step: texts[step["file"]][step["line"] - 1] if step["line"] and step["file"] in texts else ""
     data = {
         "kernel": trace["kernel"], "number": number, "total": trace["steps"],
-        "places": [dict(place, what=what_waits(place, text(place)) if "space" not in place else "") for place in trace["places"]],
+        "places": [dict(place, text=text(place).strip(), **({} if "space" in place else {"what": what_waits(place, text(place))}))
+                   for place in trace["places"]],
         "recorded": trace["recorded"],
     }
     rows = []
@@ -242,12 +251,8 @@ def replay(root, trace, number):
             elif distances and distances != {0}:
                 bytes_text = ", ".join(map(str, first))
         rows.append(f"<tr><td>{index}</td><td>{step['line']}</td><td>{html.escape(sentence(step, text(step)))}</td><td>{bytes_text}</td></tr>")
-    shown = f"the first {len(steps)} of {trace['steps']} steps" if trace["steps"] > len(steps) else count_of(len(steps), "step")
     encoded = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
-    block = ", ".join(map(str, trace["block"]))
     return "\n".join([
-        f"Warp {trace['warp']} of block ({block}), the first at work in the kernel's first launch; {html.escape(trace['problem'])}; {shown}.",
-        "",
         f'<div class="replay" id="replay-{number}">',
         f'<script type="application/json">{encoded}</script>',
         f"<details><summary>The steps as a table</summary><div class=\"kernel-box\" tabindex=\"0\" role=\"region\" aria-label=\"The steps of {html.escape(trace['kernel'])}\">"
@@ -359,8 +364,11 @@ def page(root, day, version, traces, before):
     """Markdown of a version's page. `before`: name and traces of the version before, or None."""
     measured_page = f"../../{short_name(day)}/measured/index.md"
     has_measured = (root / f"docs/measured/{day}.md").is_file()
-    text = [f"# {version}: {', '.join(dict.fromkeys(trace['kernel'] for trace in traces))}", "",
-            f"A version of [{short_name(day)}](../../{short_name(day)}/index.md), line by line. "
+    name = short_name(day)
+    title = f"Day {int(name[3:])}" if name != day else day
+    names = ", ".join(dict.fromkeys(f"`{trace['kernel']}`" for trace in traces))
+    text = [f"# {title}: {version}", "",
+            f"A version of [{title[:1].lower() + title[1:]}](../../{name}/index.md), line by line: {names}. "
             "The counts are those of an inspection on the CPU, which every access of every thread passes; the counters and times are a GPU's.", ""]
     stale = record_traces.changed_sources(root, traces)
     if stale:
@@ -368,7 +376,7 @@ def page(root, day, version, traces, before):
     for number, trace in enumerate(traces, 1):
         title = f": `{trace['kernel']}`" if len(traces) > 1 else ""
         sampled = f", {trace['inspected_blocks']} of them inspected" if trace["inspected_blocks"] != trace["blocks"] else ""
-        text += [f"## Replay{title}", "", replay(root, trace, number), "",
+        text += [f"## Replay{title}", "", about(trace), "", replay(root, trace, number), "",
                  f"## Source and counts{title}", "",
                  f"{trace['problem']}; {trace['launches']} launch{'' if trace['launches'] == 1 else 'es'}, {count_of(trace['blocks'], 'block')} of "
                  f"{trace['threads']} threads{sampled}. A *request* is one access of a warp. *Sectors* (32 bytes of global memory), *wavefronts* (one pass "
@@ -400,6 +408,12 @@ def pages(root):
             found[f"kernels/{short_name(day)}/{version}"] = page(root, day, version, traces, before)
             before = (version, traces)
     return found
+
+
+def sample(root, day="day06_transpose", version="tiled"):
+    """HTML: the replay of one kernel, for the front page; empty if there is no such trace."""
+    traces = versions(root, day).get(version) if day in days(root) else None
+    return replay(root, traces[0], 1) if traces else ""
 
 
 def links(root, day):

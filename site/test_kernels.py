@@ -116,6 +116,14 @@ class MadeUp(unittest.TestCase):
         self.assertEqual(len(data), 1)
         self.assertEqual(json.loads(data[0])["recorded"], trace("first", 10)["recorded"])
 
+    def test_a_replay_can_stand_alone(self):
+        self.assertEqual(kernels.sample(self.root), "")
+        alone = kernels.sample(self.root, "day99_made_up", "first")
+        self.assertTrue(alone.startswith('<div class="replay"'))
+        data = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', alone)[0])
+        self.assertEqual([place["text"] for place in data["places"]], ["out[threadIdx.x] = in[threadIdx.x] < 1;"] * 2 + ["__syncthreads();"])
+        self.assertEqual(data["places"][2]["what"], "the barrier of the block")
+
     def test_a_page_has_the_difference_to_the_version_before(self):
         self.assertNotIn("kernel-diff", self.page("first"))
         page = self.page("second")

@@ -193,7 +193,8 @@
       if (row) row.classList.add("now");
       this.current = row;
       this.code.replaceChildren(make("span", "number", `${step.line} `));
-      if (row) this.code.append(...[...row.querySelector("code").cloneNode(true).childNodes]);
+      if (row) this.code.append(...row.querySelector("code").cloneNode(true).childNodes);
+      else this.code.append(step.text);
 
       [...this.lanes.children].forEach((cell, lane) => {
         cell.className = "cell" + (step.lanes.includes(lane) ? " on" : "") + (lane === this.lane ? " chosen" : "");

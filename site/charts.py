@@ -26,6 +26,9 @@ MOST_PEERS = 2
 MARKERS = 8
 ROUNDING = 0.99  # as on_other_units() in tools/course/measured_tables.cpp
 NUMBER = re.compile(r"(?<![A-Za-z_\d.])\d+(?:\.\d+)?|(?<=\dx)\d+")
+BYTES = re.compile(r"\b(\d+) ([KMG]B)\b")
+SHIFTS = {"KB": 10, "MB": 20, "GB": 30}
+LATENCY = re.compile(r"(ns|us) per \w+$")  # the name of a figure besides times
 BESIDE = re.compile(r'\bBESIDE\s+"([^"]+)"')
 TITLE = re.compile(r'\bTITLE\s+"([^"]+)"')
 
@@ -179,6 +182,26 @@ class Rate:
         return sorted(found)[len(found) // 2] * self.factor * 1e-3
 
 
+@dataclasses.dataclass
+class Latency:
+    """A figure besides times, such as "ns per load", where a Rate is shown elsewhere."""
+
+    name: str
+
+    @property
+    def unit(self):
+        return self.name.replace("us", "µs", 1)
+
+    def __call__(self, record):
+        return dict(record["figures"])[self.name]
+
+    def text(self, record):
+        return f"{three_digits(self(record))} {self.unit}"
+
+    def limit(self, records):
+        return 0
+
+
 def telling(records, most):
     """At most `most` versions of ours about one problem: the first, the fastest, and those that gain
     most over the fastest before them; in their order.
@@ -202,8 +225,13 @@ def fastest(records, role):
 # --- Sizes ---
 
 
+def in_bytes(problem):
+    """ "chase 16 KB" -> "chase 16384 bytes", so that sizes in different units can be compared."""
+    return BYTES.sub(lambda match: f"{int(match[1]) << SHIFTS[match[2]]} bytes", problem)
+
+
 def numbers_in(problem):
-    return [float(number) for number in NUMBER.findall(problem)]
+    return [float(number) for number in NUMBER.findall(in_bytes(problem))]
 
 
 def with_n(problem, places, others=()):
@@ -214,16 +242,16 @@ def with_n(problem, places, others=()):
         place = next(count)
         return "N" if place in places else "·" if place in others else match[0]
 
-    return NUMBER.sub(name, problem)
+    return re.sub(r"\bN [KMG]B\b", "N bytes", NUMBER.sub(name, problem))
 
 
 def sizes(problems, main):
     """Problems that differ from `main` in size only, and how the axis is named: ([(N, problem)], "sum
     N"); at least two of them, or ([], "").
     """
-    template = NUMBER.sub("#", main)
+    template = NUMBER.sub("#", in_bytes(main))
     base = numbers_in(main)
-    values = {p: numbers_in(p) for p in problems if NUMBER.sub("#", p) == template}
+    values = {p: numbers_in(p) for p in problems if NUMBER.sub("#", in_bytes(p)) == template}
     differ = {p: {i for i, (a, b) in enumerate(zip(values[p], base)) if a != b} for p in values}
     found = []  # (how good, points, name)
 
@@ -306,14 +334,14 @@ def marker(shape, x, y, size=3.6):
 # --- Charts ---
 
 
-def over_size(records, main):
+def over_size(records, main, rate=None):
     """The rate of the versions over the size of `main`'s problem; None if there are no sizes."""
     records = [r for r in records if r["dtype"] == at(records, main)[0]["dtype"]]
     points, name = sizes(problems_of(records), main)
     if not points:
         return None
     about_main = at(records, main)
-    rate = Rate.of(about_main)
+    rate = rate or Rate.of(about_main)
     ours = [r for r in about_main if r["role"] == "ours"]
     kept = telling(ours, MOST_LINES)
     peers = sorted((r for r in about_main if r["role"] == "peer"), key=lambda r: r["median_ms"])
@@ -332,7 +360,7 @@ def over_size(records, main):
     x = Log(points[0][0], points[-1][0], left, right)
     y = Log(low, high, bottom, top)
     parts = [text(4, 14, f"{rate.unit}"), text(right, height - 6, f"{name}", "end")]
-    is_binary = all(n == 2 ** round(math.log2(n)) for n, _ in points)
+    is_binary = all(n == 2 ** round(math.log2(n)) or n % 1024 == 0 for n, _ in points)
     for value in log_ticks(y.low, y.high, 6):
         parts.append(f'<path class="chart-grid" d="M{left} {y(value):g}H{right}"/>')
         parts.append(text(left - 5, y(value) + 4, f"{value:.10g}", "end"))
@@ -345,7 +373,8 @@ def over_size(records, main):
     parts.append(f'<path class="chart-axis" d="M{left} {top}V{bottom}H{right}"/>')
     legend = []
     if limit:
-        label = f"the machine's limit, {three_digits(limit)} {rate.unit}"
+        kind = "memory's limit" if rate.key == "bytes" else "limit of FP32 multiply-adds"
+        label = f"{kind}, {three_digits(limit)} {rate.unit}"
         parts.append(
             f'<g class="chart-limit" data-series="limit"><title>{escape(label)}</title>'
             f'<path class="chart-line" d="M{left} {y(limit):g}H{right}"/></g>'
@@ -371,8 +400,9 @@ def over_size(records, main):
         for version, _, _, _ in lines
     ]
     left_out = len(ours) - len(kept)
+    what = "Latency" if isinstance(rate, Latency) else "Bandwidth" if rate.unit == "GB/s" else "Speed"
     return Chart(
-        title=f"{'Bandwidth' if rate.unit == 'GB/s' else 'Speed'} over size",
+        title=f"{what} over size",
         description=f"Line chart: {rate.unit} over N of {name}, {len(lines)} versions, {len(points)} sizes. The table below has the figures.",
         svg="".join(parts),
         height=height,
@@ -381,6 +411,16 @@ def over_size(records, main):
         rows=rows,
         note=f"The {len(kept)} versions that gain most; {left_out} more are in the tables." if left_out > 0 else "",
     )
+
+
+def latency(records):
+    """A latency over the size, of the problems that have most sizes; None if no figure is a latency."""
+    for name in dict.fromkeys(name for r in records for name, _ in r.get("figures", []) if LATENCY.match(name)):
+        having = [r for r in records if dict(r.get("figures", [])).get(name)]
+        problems = problems_of(having)
+        main = max(problems, key=lambda problem: len(sizes(problems, problem)[0]))
+        return over_size(having, main, Latency(name))
+    return None
 
 
 def bars(title, unit, rows, note="", scale=0, limit=0):
@@ -447,7 +487,7 @@ def of_limit(records, main):
         limit=100 if by_percent else 0,
         note=""
         if by_percent
-        else "Not every version has a percentage of the limit: that of the L2 cache and of tensor cores is not measured.",
+        else "Not every version has a percentage of a limit that was measured.",
     )
     chart.heading, chart.rows = ["version", "time", "speed", "% of limit"], table
     return chart
@@ -528,7 +568,7 @@ def charts_of(root, day, machines):
     machines = {name: cached(records) for name, records in machines.items()}
     records = machines[usual_machine(root, machines)]
     main = main_problem(root, day, records)
-    found = [over_size(records, main), of_limit(records, main)]
+    found = [latency(records), over_size(records, main), of_limit(records, main)]
     if len(machines) > 1:
         found.append(side_by_side(machines, main))
     return [chart for chart in found if chart is not None], records[0]["device"]
@@ -542,8 +582,11 @@ def section(root, day):
     charts, device = charts_of(root, day, machines)
     figures = "\n".join(figure(chart) for chart in charts)
     return (
-        f"Charts of {device}, with a warm cache. Longer bars and higher lines are faster. Point at a line for "
-        f"its figures.\n\n"
+        f"Charts of {device}, with a warm cache. Longer bars and higher lines are faster"
+        + ("; of a latency, lower ones are" if any(chart.title.startswith("Latency") for chart in charts) else "")
+        + ". Point at a line for its figures."
+        + (" Ki, Mi and Gi are 2^10, 2^20 and 2^30." if re.search(r"\d [KMG]i\b", figures) else "")
+        + "\n\n"
         f'<div class="charts">\n{figures}\n</div>\n'
     )
 

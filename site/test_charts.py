@@ -105,6 +105,11 @@ class Sizes(unittest.TestCase):
     def test_numbers_in_names_are_none(self):
         self.assertEqual(charts.numbers_in("cutoff_12 64x64 fp16 8"), [64, 64, 8])
 
+    def test_units_of_memory_are_one_axis(self):
+        points, name = charts.sizes(["chase 4 KB", "chase 1 GB", "chase 2 MB", "read 1 KB"], "chase 2 MB")
+        self.assertEqual(([n for n, _ in points], name), ([4096, 2**21, 2**30], "chase N bytes"))
+        self.assertEqual(charts.sizes(["read 1 GB, 8 warps", "read 1 GB, 4 warps"], "read 1 GB, 8 warps")[1], "read 1 GB, N warps")
+
     def test_no_sizes(self):
         self.assertEqual(charts.sizes(["sum 64", "minimum 8"], "sum 64"), ([], ""))
 
@@ -149,7 +154,7 @@ class Section(unittest.TestCase):
         with directory:
             lines, bars = parsed(charts.section(root, "day15_reduction")).iter("figure")
         self.assertIn("fast, N = 64 Ki: 800 GB/s, 0.328 µs", titles(lines))
-        self.assertIn("the machine's limit, 1000 GB/s", titles(lines))
+        self.assertIn("memory's limit, 1000 GB/s", titles(lines))
         self.assertEqual(len([t for t in titles(lines) if t.startswith("slow, N")]), 3)
         self.assertEqual([th.text for th in lines.iter("th")][:4], ["GB/s (time)", "N = 1 Ki", "N = 64 Ki", "N = 1 Mi"])
         self.assertEqual(bars.find("figcaption").text, "Percent of the limit: sum 65536")
@@ -179,6 +184,16 @@ class Section(unittest.TestCase):
             lines, bars = parsed(charts.section(root, "day15_reduction")).iter("figure")
         self.assertEqual(bars.find("figcaption").text, "GB/s: sum 65536")
         self.assertFalse([t for t in titles(lines) if "limit" in t])
+
+    def test_a_latency_is_a_chart_of_its_own(self):
+        figures = [r | {"figures": [["us per call", r["median_ms"] * 2]]} for r in SUMS]
+        directory, root = tree({"h200/day15_reduction": figures})
+        with directory:
+            text = charts.section(root, "day15_reduction")
+        self.assertIn("of a latency, lower ones are", text)
+        first = next(parsed(text).iter("figure"))
+        self.assertEqual(first.find("figcaption").text, "Latency over size")
+        self.assertIn("slow, N = 1 Mi: 2.10 µs per call, 1.05 ms", titles(first))
 
     def test_gpus_side_by_side(self):
         other = [r | {"device": "NVIDIA X2", "median_ms": 2 * r["median_ms"]} for r in SUMS if r["version"] != "slow"]

@@ -168,12 +168,12 @@ def check_slides(browser, path):
                 page.keyboard.press(key)
             if page.evaluate(shown) != [expected]:
                 wrong.append(f"after '{key}' the slides {page.evaluate(shown)} are shown; expected {expected}")
-        page.keyboard.press("a")
-        if len(page.evaluate(shown)) != count:
-            wrong.append(f"after 'a' {len(page.evaluate(shown))} slides are shown; expected all {count}")
         printed = page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n")
         if printed != count:
             wrong.append(f"{count} slides are printed on {printed} pages")
+        page.keyboard.press("a")
+        if len(page.evaluate(shown)) != count:
+            wrong.append(f"after 'a' {len(page.evaluate(shown))} slides are shown; expected all {count}")
         return wrong
 
 

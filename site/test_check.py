@@ -1,0 +1,205 @@
+"""Tests of check.py and browser.py: a small site without a fault, then each fault planted alone. Needs Chromium and
+build/site/check-venv, which site/check.py makes; without them the tests of the browser are skipped."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import browser
+import check
+
+try:
+    import playwright  # noqa: F401
+    WHY_NOT = None if browser.find_chromium() else "no Chromium"
+except ModuleNotFoundError:
+    WHY_NOT = "no Playwright: run this with build/site/check-venv/bin/python"
+
+HEAD = ('<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{}</title>'
+        '<link rel="stylesheet" href="{}style.css"></head><body><main>')
+FRONT = HEAD.format("Front", "") + """<h1>Front</h1><p>Text, and <a href="day15/index.html">day 15</a>.</p>
+<form action="search.html"><label>Search <input name="q"></label></form><script>"use strict";
+addEventListener("keydown", event => { if (event.key === "/") { event.preventDefault(); document.querySelector("input").focus(); } });
+</script></main></body></html>"""
+DAY = HEAD.format("Day 15", "../") + """<h1>Day</h1><p>Thread coarsening</p><details><summary>Answer</summary>42</details></main></body></html>"""
+SEARCH = HEAD.format("Search", "") + """<h1>Search</h1><ul id="search-results"></ul><script>"use strict";
+const word = new URLSearchParams(location.search).get("q");
+if (word === "shuffle") document.querySelector("ul").innerHTML = '<li><a href="day15/index.html">Day</a></li>';
+</script></main></body></html>"""
+STYLE = """body { color: #222; background: #fff } a { color: #0645ad }
+@media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } a { color: #9cf } }"""
+QUIZ = HEAD.format("Quiz", "") + """<h1>Quiz</h1><ol><li>How many? <form class="quiz-form"><label>Answer <input type="text"></label>
+<button>Check</button><p role="status"></p></form><details class="quiz-answer"><summary>Answer</summary>4</details></li></ol><script>"use strict";
+document.querySelector("form").addEventListener("submit", event => { event.preventDefault();
+  document.querySelector("p").textContent = "Not quite."; document.querySelector("details").open = true;
+  localStorage.setItem("quiz", "{\\"1\\": false}"); });</script></main></body></html>"""
+REPLAY = HEAD.format("Replay", "") + """<h1>Replay</h1><div class="replay-box" tabindex="0" role="group" aria-label="Replay"><p aria-live="polite"></p></div>
+<script>"use strict"; let at = 0, timer = null; const show = () => { document.querySelector("p").textContent = `Step ${at}`; }; show();
+document.querySelector("div").addEventListener("keydown", event => {
+  if (event.key === "ArrowRight") at++;
+  if (event.key === "Home") at = 0;
+  if (event.key === "End") at = 99;
+  if (event.key === " ") { if (timer) { clearInterval(timer); timer = null; } else timer = setInterval(() => { at++; show(); }, 300); }
+  show(); });</script></main></body></html>"""
+SLIDES = HEAD.format("Slides", "") + """<section class="slide">1</section><section class="slide">2</section><section class="slide">3</section>
+<style>.stepped .slide:not(.current) { display: none } @media print { .stepped .slide { display: block !important; break-after: page } .slide:last-child { break-after: auto } }</style>
+<script>"use strict"; const all = [...document.querySelectorAll(".slide")]; let at = 0;
+const show = to => { at = Math.min(Math.max(to, 0), 2); all.forEach((one, i) => one.classList.toggle("current", i === at)); };
+document.documentElement.classList.add("stepped"); show(0);
+addEventListener("keydown", event => { const keys = { ArrowRight: at + 1, PageDown: at + 1, ArrowLeft: at - 1, Home: 0, End: 2 };
+  if (event.key in keys) show(keys[event.key]);
+  if (event.key === "a") document.documentElement.classList.toggle("stepped"); });</script></main></body></html>"""
+
+
+class SmallSite(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for name, text in {"index.html": FRONT, "day15/index.html": DAY, "search.html": SEARCH, "style.css": STYLE, "quiz.html": QUIZ,
+                           "replay.html": REPLAY, "slides.html": SLIDES}.items():
+            (self.root / name).parent.mkdir(exist_ok=True)
+            (self.root / name).write_text(text)
+
+    def plant(self, name, before, after):
+        path = self.root / name
+        self.assertIn(before, path.read_text())
+        path.write_text(path.read_text().replace(before, after))
+
+
+class Command(SmallSite):
+    def run_check(self, *arguments):
+        return subprocess.run([sys.executable, check.__file__, *arguments], capture_output=True, text=True, check=False)
+
+    def test_links_pass_and_the_last_line_counts(self):
+        done = self.run_check("--links", "--html", str(self.root))
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "1 passed, 0 failed, 0 skipped"))
+
+    def test_a_broken_anchor_fails(self):
+        self.plant("index.html", "day15/index.html", "day15/index.html#nowhere")
+        done = self.run_check("--links", "--html", str(self.root))
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "0 passed, 1 failed, 0 skipped"))
+        self.assertIn("index.html:1: day15/index.html#nowhere: day15/index.html has no id 'nowhere'", done.stdout)
+
+    def test_a_directory_without_a_site_is_an_error(self):
+        done = self.run_check("--html", str(self.root / "day16"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has no index.html; expected a built site: ./course site", done.stderr)
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Pages(SmallSite):
+    @classmethod
+    def setUpClass(cls):
+        cls.chromium = browser.Browser("/").__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.chromium.__exit__()
+
+    def faults(self, check_it, path, *arguments):
+        self.chromium.root = self.root.resolve()
+        return check_it(self.chromium, path, *arguments)
+
+    def expect(self, message, check_it, path, *arguments):
+        found = self.faults(check_it, path, *arguments)
+        self.assertTrue(any(message in fault for fault in found), f"{found}; expected '{message}'")
+
+    def test_sound_pages_have_no_faults(self):
+        for path in ("index.html", "day15/index.html", "search.html"):
+            for size in browser.SIZES:
+                self.assertEqual(self.faults(browser.check_looks, path, size), [])
+        self.assertEqual(self.faults(browser.check_search, "index.html", {"shuffle": ["day15"]}), [])
+        self.assertEqual(self.faults(browser.check_without_javascript, "day15/index.html", ["Thread coarsening"]), [])
+        self.assertEqual(self.faults(browser.check_quiz, "quiz.html"), [])
+        self.assertEqual(self.faults(browser.check_replay, "replay.html"), [])
+        self.assertEqual(self.faults(browser.check_slides, "slides.html"), [])
+
+    def test_pale_text(self):
+        self.plant("style.css", "color: #222", "color: #999")
+        self.expect("axe color-contrast", browser.check_looks, "index.html", "phone")
+
+    def test_pale_text_in_the_dark_only(self):
+        self.plant("style.css", "color: #ddd", "color: #333")
+        self.expect("dark: axe color-contrast", browser.check_looks, "index.html", "phone")
+
+    def test_a_small_target(self):
+        self.plant("index.html", "<form", '<p><a href="search.html">a</a><br><a href="quiz.html">b</a></p><style>p a { font-size: 8px; line-height: 9px; display: inline-block }</style><form')
+        self.expect("axe target-size", browser.check_looks, "index.html", "desktop")
+
+    def test_a_field_without_a_label(self):
+        self.plant("index.html", "<label>Search <input", "<label>Search</label><input")
+        self.expect("axe label", browser.check_looks, "index.html", "desktop")
+
+    def test_an_error_of_the_console(self):
+        self.plant("index.html", '"use strict";', 'console.error("oh");')
+        self.expect("console: oh", browser.check_looks, "index.html", "phone")
+
+    def test_an_exception_of_a_script(self):
+        self.plant("index.html", '"use strict";', "noSuchFunction();")
+        self.expect("script: noSuchFunction is not defined", browser.check_looks, "index.html", "phone")
+
+    def test_a_script_of_another_host(self):
+        self.plant("index.html", "<script>", '<script src="http://127.0.0.1:9/a.js"></script><script>')
+        self.expect("asks another host: http://127.0.0.1:9/a.js", browser.check_looks, "index.html", "phone")
+
+    def test_a_page_that_scrolls_sideways_on_a_phone_only(self):
+        self.plant("index.html", "<h1>", '<h1 class="wide" style="width: 700px">')
+        self.expect("the page scrolls sideways: h1.wide reaches to 708 of 390 px", browser.check_looks, "index.html", "phone")
+        self.assertEqual(self.faults(browser.check_looks, "index.html", "desktop"), [])
+
+    def test_a_term_that_is_found_on_the_wrong_page(self):
+        self.expect("'shuffle': none of day16", browser.check_search, "index.html", {"shuffle": ["day16"]})
+
+    def test_a_search_that_the_keyboard_does_not_reach(self):
+        self.plant("index.html", '"/"', '"#"')
+        self.expect("/ does not focus the search", browser.check_search, "index.html", {"shuffle": ["day15"]})
+
+    def test_text_that_only_a_script_shows(self):
+        self.plant("day15/index.html", "Thread coarsening", '<script>document.write("Thread coarsening")</script>')
+        self.expect("'Thread coarsening' is not to be seen", browser.check_without_javascript, "day15/index.html", ["Thread coarsening"])
+
+    def test_an_answer_that_opens_to_nothing(self):
+        self.plant("day15/index.html", "42", "<script>document.write(42)</script>")
+        self.expect("opens to nothing", browser.check_without_javascript, "day15/index.html", [])
+
+    def test_a_quiz_that_says_nothing(self):
+        self.plant("quiz.html", 'textContent = "Not quite."', 'textContent = ""')
+        self.expect("neither right nor wrong", browser.check_quiz, "quiz.html")
+
+    def test_a_quiz_that_opens_no_answer(self):
+        self.plant("quiz.html", ".open = true", ".open = false")
+        self.expect("does not open the answer", browser.check_quiz, "quiz.html")
+
+    def test_a_quiz_that_forgets(self):
+        self.plant("quiz.html", "localStorage.setItem", "String")
+        self.expect("no answer is kept", browser.check_quiz, "quiz.html")
+
+    def test_a_quiz_that_Tab_does_not_reach(self):
+        self.plant("quiz.html", '<input type="text">', '<input type="text" tabindex="-1">')
+        self.plant("quiz.html", "<button>", '<button tabindex="-1">')
+        self.expect("Tab does not reach it", browser.check_quiz, "quiz.html")
+
+    def test_a_replay_that_does_not_pause(self):
+        self.plant("replay.html", "clearInterval(timer)", "")
+        self.expect("does not pause", browser.check_replay, "replay.html")
+
+    def test_a_replay_that_does_not_play(self):
+        self.plant("replay.html", "at++; show();", "")
+        self.expect("does not play", browser.check_replay, "replay.html")
+
+    def test_a_replay_without_a_text_for_screen_readers(self):
+        self.plant("replay.html", "`Step ${at}`", '"Step"')
+        self.expect("expected another step each time", browser.check_replay, "replay.html")
+
+    def test_slides_that_run_past_the_last_one(self):
+        self.plant("slides.html", "Math.min(Math.max(to, 0), 2)", "to")
+        self.expect("after 'ArrowRight' the slides [] are shown", browser.check_slides, "slides.html")
+
+    def test_slides_that_share_a_page_of_paper(self):
+        self.plant("slides.html", "break-after: page", "")
+        self.expect("3 slides are printed on 1 pages", browser.check_slides, "slides.html")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -3,6 +3,10 @@ import html
 import re
 
 
+REPLAY = """Here a warp of day 6 transposes a tile in shared memory. Step through its accesses, or choose a lane. The page of each
+kernel shows the same beside its source."""
+
+
 def block(text, language):
     """The first code block of that language, with its fences."""
     return re.search(rf"^```{language}\n.*?^```$", text, re.S | re.M)[0]
@@ -43,7 +47,7 @@ the same file, and every CUDA thread really runs, [on the CPU](cuda_on_cpu/READM
 
 {block(text, "cpp")}
 
-{replay}
+{f"{REPLAY}{chr(10) * 2}{replay}" if replay else ""}
 
 ## The parts
 

@@ -373,7 +373,7 @@ def stage(root, target):
 
     parts = list(dict.fromkeys(day.part for day in days))
     order = [f"{day.name}/index" for day in days] + [name for _, names in sections for name in names if not name.startswith("gpus/")]
-    run.write("index.md", run.page(front.page(root, days), "README.md") + toctree(order, "index"))
+    run.write("index.md", run.page(front.page(root, days, kernels.sample(root) if kernels else ""), "README.md") + toctree(order, "index"))
 
     # Source files: pages of their own. A folder's page lists its files.
     listings = {}
@@ -392,7 +392,8 @@ def stage(root, target):
         run.write(f"extra/{before}/index.html", redirect_page(now))
     run.write("extra/.nojekyll", "")
 
-    navigation = [(part, [(f"{day.name}/index", day.label, [(child, kind_of(child, titles)) for child in children[f"{day.name}/index"]])
+    navigation = [(part, [(f"{day.name}/index", day.label, [(child, kind_of(child, titles)) for child in children[f"{day.name}/index"]]
+                           + [(name, f"Kernel {name.split('/')[-1]}") for name in more if name.startswith(f"kernels/{day.name}/")])
                           for day in days if day.part == part]) for part in parts]
     navigation += [(title, [(name, titles.get(name) or name, []) for name in names]) for title, names in sections]
     static = [file for each in (quizzes, charts, kernels, slides) if each for file in getattr(each, "STATIC", [])]

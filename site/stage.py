@@ -139,6 +139,13 @@ def folded_answers(text):
     return "".join(pieces) + text[end:]
 
 
+def folded_hints(text):
+    """The hints of exercises, which a reader opens one by one."""
+    def fold(match):
+        return f"<details><summary>{match['title']}</summary>\n\n{match['body'].strip()}\n\n</details>\n\n"
+    return re.sub(r"^### (?P<title>Hint \d+)\n(?P<body>.*?)(?=^#{1,3} |\Z)", fold, text, flags=re.S | re.M)
+
+
 def with_languages(text):
     """Names the language of code blocks: CUDA for C++, and of blocks without one whether they are commands."""
     def name(match):
@@ -320,6 +327,7 @@ def stage(root, target):
         names.append(f"docs/measured/{day.folder}.md")
         children[f"{day.name}/index"] = [run.pages[path] for path in names if path in run.pages]
 
+    decks = slides.pages(root) if slides else {}
     terms = glossary.read(texts["docs/glossary.md"])
     for path, text in texts.items():
         name, folder = run.pages[path], path.split("/")[0]
@@ -332,13 +340,13 @@ def stage(root, target):
             continue
         if quizzes and folder in folders:
             text = quizzes.transform(folder, text)
-        body = run.page(text, path)
+        body = run.page(folded_hints(text) if path.endswith("/exercises.md") else text, path)
         if charts and path.startswith("docs/measured/"):
             heading, _, rest = body.partition("\n")
             body = f"{heading}\n\n{charts.section(root, pathlib.Path(path).stem)}\n{rest}"
         if path == f"{folder}/README.md" and folder in folders:
             day = folders[folder]
-            if slides:
+            if slides and f"slides/{day.name}" in decks:
                 body += f"\n\n{slides.link(day.name)}"
             if kernels:
                 body += "\n\n" + kernels.links(root, day.folder)
@@ -348,8 +356,8 @@ def stage(root, target):
 
     # Pages of the other modules.
     more = {}
-    for each in (kernels and kernels.pages, slides and slides.pages):
-        more.update(each(root) if each else {})
+    more.update(kernels.pages(root) if kernels else {})
+    more.update(decks)
     tree = charts.gpus(root) if charts else {}    # with links as in the tree
     if quizzes:
         tree["progress"] = quizzes.progress_page(root)

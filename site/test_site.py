@@ -85,6 +85,10 @@ class Texts(Tree):
         text = "```\n<details><summary>Answer</summary>x</details>\n```\n"
         self.assertEqual(stage.folded_answers(text), text)
 
+    def test_hints_are_folded_up_to_the_next_heading(self):
+        self.assertEqual(stage.folded_hints("### Hint 1\nThis.\n\nThat.\n\n## next\nText\n"),
+                         "<details><summary>Hint 1</summary>\n\nThis.\n\nThat.\n\n</details>\n\n## next\nText\n")
+
     def test_comments_go_except_in_code(self):
         self.assertEqual(stage.without_comments("a <!-- b\nc --> d `<!-- e -->`"), "a  d `<!-- e -->`")
 

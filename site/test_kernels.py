@@ -85,6 +85,7 @@ class MadeUp(unittest.TestCase):
         self.assertEqual(list(rows), ["8", "9", "10", "11", "12", "13"], "its comment to its last brace, no other function")
         text = html.unescape(re.sub(r"<[^>]*>", "|", rows["10"]))
         self.assertRegex(text, r"^\|10\|\|20\|\|4, 32 \|×8\|\|\|\|\|32\|", "20 requests, of 4 and of 32 sectors, no wavefronts, 32 lanes")
+        self.assertIn('class="poor"', rows["10"])
         self.assertIn("&lt;", rows["10"])
 
     def test_raw_html_has_no_empty_line(self):

@@ -193,11 +193,14 @@ TEST_F(Inspect, WritesTheTraceOfEachKernel) {
                          .ideal = 1,
                          .offsets = {0, 4, 64},
                          .array = "in"};
-    file.results[0].kernels[0].trace =
-        WarpTrace{.block = {1, 2, 3},
-                  .warp = 4,
-                  .steps = 9,
-                  .recorded = {load, load, {.source = {"day/kernel.cu", 2}, .kind = "barrier", .lanes = 1}}};
+    file.results[0].kernels[0].trace = WarpTrace{
+        .block = {1, 2, 3},
+        .warp = 4,
+        .steps = 9,
+        .recorded = {
+            load,
+            load,
+            {.source = {"day/kernel.cu", 2}, .kind = "barrier", .lanes = 1, .offsets = {}, .array = {}}}};
     directory_.write("figures.json", to_json(file).dump());
     EXPECT_EQ(inspect({"day01", "--trace", path("new/trace.jsonl")}), kSuccess) << messages_;
     const auto trace = nlohmann::ordered_json::parse(read_text(path("new/trace.jsonl")));

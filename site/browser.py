@@ -125,6 +125,26 @@ def check_search(browser, front, terms):
     return faults + wrong_on_pages
 
 
+def check_theme(browser, path):
+    """The button for the theme is reached by Tab, Enter switches the theme, and the page has the same one when it is opened again."""
+    theme = "getComputedStyle(document.body).backgroundColor + ' ' + (document.body.dataset.theme || '')"
+    with browser.page(path) as (page, wrong):
+        before = page.evaluate(theme)
+        if not tab_to(page, ".theme-toggle"):
+            return ["Tab does not reach the button for the theme"]
+        for _ in range(3):  # automatic, light, dark
+            page.keyboard.press("Enter")
+            if page.evaluate(theme).rpartition(" ")[0] != before.rpartition(" ")[0]:
+                break
+        else:
+            wrong.append(f"Enter does not change the theme, which is '{page.evaluate(theme)}'")
+        chosen = page.evaluate(theme)
+        page.reload()
+        if page.evaluate(theme) != chosen:
+            wrong.append(f"the theme is '{page.evaluate(theme)}' after the page is opened again; expected '{chosen}'")
+        return wrong
+
+
 def check_without_javascript(browser, path, texts):
     """The text of a day and its folded answers are there, and an answer opens, although no script runs."""
     with browser.page(path, javascript=False) as (page, wrong):

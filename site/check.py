@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Checks the built site: do all links lead somewhere, and does every type of page work in a browser?
 
-usage: site/check.py [--html DIR] [--links] [--only TYPE...]
+usage: site/check.py [--html DIR] [--links] [--only TYPE...] [--install]
   --html DIR  the site to look at; default: build/site/html
   --links     only links, anchors and references to other hosts, without a browser: about ten seconds
-  --only TYPE  of the checks in a browser, only these: types of pages, searching, plain (without
-               JavaScript), quiz by keyboard, replay, slides by keyboard
+  --only TYPE of the checks in a browser, only these: types of pages, searching, theme, plain (without
+              JavaScript), quiz by keyboard, replay, slides by keyboard
+  --install   only makes build/site/check-venv, with which test_check.py is run, too
 
 Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
 Playwright, which is installed into build/site/check-venv: each type of page at the width of a phone and of a desktop, in the light and
@@ -64,6 +65,7 @@ TERMS = {
 # Name -> description, type of the page it begins on, check, its further arguments.
 STEPS = {
     "searching": (f"the search finds {len(TERMS)} terms", "front", browsers.check_search, [TERMS]),
+    "theme": ("the theme is switched and remembered", "day", browsers.check_theme, []),
     "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now"]]),
     "quiz by keyboard": ("a quiz by keyboard", "quiz", browsers.check_quiz, []),
     "replay": ("a replay by keyboard", "kernel", browsers.check_replay, []),
@@ -161,7 +163,12 @@ def main(arguments):
     parser.add_argument("--html", type=pathlib.Path, default=ROOT / "build/site/html")
     parser.add_argument("--links", action="store_true")
     parser.add_argument("--only", nargs="+", metavar="TYPE", choices=sorted({*PAGE_TYPES, *STEPS}))
+    parser.add_argument("--install", action="store_true")
     options = parser.parse_args(arguments)
+    if options.install:
+        why = install()
+        print(why or f"{VENV.relative_to(ROOT)} is there", file=sys.stderr if why else sys.stdout)
+        return 1 if why else 0
     html = options.html.resolve()
     if not (html / "index.html").is_file():
         print(f"check.py: --html is {options.html}, which has no index.html; expected a built site: ./course site", file=sys.stderr)

@@ -122,9 +122,9 @@ def cells_of(row):
 
 
 def one_column(table):
-    """Of a table of measurements: the versions, their times, and what limits them where it says so."""
+    """Of a table of measurements: the versions, their times or speeds, and what limits them where it says so."""
     rows = [cells_of(row) for row in table.strip().split("\n")]
-    kept = [index for index, name in enumerate(rows[0]) if name in ("version", "time", "limited by")]
+    kept = [index for index, name in enumerate(rows[0]) if index < 2 or name == "limited by"]
     return "\n".join("| " + " | ".join(row[index] if index < len(row) else "" for index in kept) + " |" for row in rows)
 
 
@@ -154,7 +154,7 @@ def slides_of_section(section, folder):
             slides[-1] = Slide(section.title, slides[-1].body + code_html(code, language))
             before, on_last_slide = "", on_last_slide + lines
             continue
-        elif block.kind == "table_open" and cells_of(text.split("\n")[0])[:2] == ["version", "time"]:
+        elif block.kind == "table_open" and cells_of(text.split("\n")[0])[:2] in (["version", "time"], ["version", "TFLOP/s"]):
             slides.append(Slide(section.title, to_html(one_column(text))))
         elif block.kind == "paragraph_open":
             conditions = re.match(r"\*[^*]*(?:warm|cold|flushed)[^*]*\*", text)
@@ -229,11 +229,15 @@ def setting(text, name):
 
 
 def days(root):
-    """(directory, short name, title, question) of each day that has a README, in the order of numbers."""
-    for folder in sorted(pathlib.Path(root).glob("day[0-9][0-9]_*")):
-        if (folder / "README.md").is_file() and (folder / "CMakeLists.txt").is_file():
-            text = (folder / "CMakeLists.txt").read_text(encoding="utf-8")
-            yield folder, folder.name[:5], setting(text, "TITLE"), setting(text, "QUESTION")
+    """(directory, short name, title, question) of each day, in the order of numbers; then of the ladder and the bug hunts."""
+    found = []
+    for path in pathlib.Path(root).glob("*/CMakeLists.txt"):
+        text, folder = path.read_text(encoding="utf-8"), path.parent
+        if setting(text, "QUESTION") and (folder / "README.md").is_file():
+            numbered = re.match(r"day\d\d_", folder.name)
+            found.append((not numbered, folder.name, folder, folder.name[:5] if numbered else folder.name,
+                          setting(text, "TITLE"), setting(text, "QUESTION")))
+    return [each[2:] for each in sorted(found)]
 
 
 def link(day):
@@ -243,7 +247,8 @@ def link(day):
 
 def pages(root):
     made = {f"slides/{day}": page(folder, day, question) for folder, day, _, question in days(root)}
-    rows = "\n".join(f'- <a href="{day}.html">Day {day[3:]}: {html.escape(title)}</a>. {question}' for _, day, title, question in days(root))
+    rows = "\n".join(f'- <a href="{day}.html">{"Day " + day[3:] + ": " if day[3:].isdigit() else ""}{html.escape(title)}</a>. {question}'
+                     for _, day, title, question in days(root))
     made["slides/index"] = ("# Slides\n\nFor each day: its question, its pictures, the ideas in at most ten lines of code, the measured versions and the "
                             "predictions.\nThe arrow keys turn pages, *A* shows all slides at once, and printing gives one slide on each sheet. Each deck "
                             f"is a single file, which works without a network.\n\n{rows}\n")

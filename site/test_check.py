@@ -41,6 +41,9 @@ document.querySelector("div").addEventListener("keydown", event => {
   if (event.key === "End") at = 99;
   if (event.key === " ") { if (timer) { clearInterval(timer); timer = null; } else timer = setInterval(() => { at++; show(); }, 300); }
   show(); });</script></main></body></html>"""
+THEME = HEAD.format("Theme", "") + """<h1>Theme</h1><button class="theme-toggle">Theme</button><script>"use strict";
+const show = () => { document.body.style.background = localStorage.getItem("theme") || "white"; }; show();
+document.querySelector("button").addEventListener("click", () => { localStorage.setItem("theme", "black"); show(); });</script></main></body></html>"""
 SLIDES = HEAD.format("Slides", "") + """<section class="slide">1</section><section class="slide">2</section><section class="slide">3</section>
 <style>.stepped .slide:not(.current) { display: none } @media print { .stepped .slide { display: block !important; break-after: page } .slide:last-child { break-after: auto } }</style>
 <script>"use strict"; const all = [...document.querySelectorAll(".slide")]; let at = 0;
@@ -57,7 +60,7 @@ class SmallSite(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         for name, text in {"index.html": FRONT, "day15/index.html": DAY, "search.html": SEARCH, "style.css": STYLE, "quiz.html": QUIZ,
-                           "replay.html": REPLAY, "slides.html": SLIDES}.items():
+                           "replay.html": REPLAY, "slides.html": SLIDES, "theme.html": THEME}.items():
             (self.root / name).parent.mkdir(exist_ok=True)
             (self.root / name).write_text(text)
 
@@ -114,6 +117,7 @@ class Pages(SmallSite):
         self.assertEqual(self.faults(browser.check_quiz, "quiz.html"), [])
         self.assertEqual(self.faults(browser.check_replay, "replay.html"), [])
         self.assertEqual(self.faults(browser.check_slides, "slides.html"), [])
+        self.assertEqual(self.faults(browser.check_theme, "theme.html"), [])
 
     def test_pale_text(self):
         self.plant("style.css", "color: #222", "color: #999")
@@ -154,6 +158,14 @@ class Pages(SmallSite):
     def test_a_search_that_the_keyboard_does_not_reach(self):
         self.plant("index.html", '"/"', '"#"')
         self.expect("/ does not focus the search", browser.check_search, "index.html", {"shuffle": ["day15"]})
+
+    def test_a_theme_that_does_not_change(self):
+        self.plant("theme.html", 'show(); });', '});')
+        self.expect("Enter does not change the theme", browser.check_theme, "theme.html")
+
+    def test_a_theme_that_is_forgotten(self):
+        self.plant("theme.html", "show();\n", "localStorage.clear(); show();\n")
+        self.expect("after the page is opened again", browser.check_theme, "theme.html")
 
     def test_text_that_only_a_script_shows(self):
         self.plant("day15/index.html", "Thread coarsening", '<script>document.write("Thread coarsening")</script>')

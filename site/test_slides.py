@@ -165,7 +165,7 @@ class Tree(unittest.TestCase):
                 balance = self.Balance()
                 balance.feed(text)
                 self.assertEqual((balance.open, balance.wrong), ([], []))
-                folder = next(ROOT.glob(path.removeprefix("slides/") + "_*"))
+                folder = next(folder for folder, day, _, _ in slides.days(ROOT) if day == path.removeprefix("slides/"))
                 predict = re.search(r"^## Predict$(.*?)^## ", (folder / "README.md").read_text(), re.S | re.M)
                 questions = len(re.findall(r"^\d+\. ", predict[1], re.M)) if predict else 0
                 self.assertEqual(text.count("<h2>Predict, "), questions)

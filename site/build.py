@@ -107,7 +107,7 @@ def build(out, base):
         print(f"course: {len(errors)} links lead to nothing that the site has", file=sys.stderr)
         return 1
     code = sphinx(["-b", "html", "-c", str(SITE), "-d", str(BUILD / "doctrees"), "-j", "auto", "-q", "-W", "--keep-going",
-                   "-D", f"html_baseurl={base}", str(source), str(out)])
+                   "-D", f"course_base={base}", str(source), str(out)])
     if code == 0:
         stage.remove_pages_of_before(source, out)
     return code

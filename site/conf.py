@@ -1,9 +1,6 @@
 """Sphinx's configuration: the theme, the navigation, and the pages that no Markdown file makes."""
-import html
 import json
-import os
 import pathlib
-import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -55,6 +52,9 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 def setup(app):
     app.add_config_value("course_navigation", SITE["navigation"], "html")
-    app.connect("html-page-context", pages.add_navigation, priority=400)   # before the theme reads it
+    app.add_config_value("course_base", "/", "")
+    app.connect("html-page-context", pages.no_toctree, priority=400)       # before the theme asks for it
+    app.connect("html-page-context", pages.add_navigation, priority=600)   # after the theme
     app.connect("doctree-resolved", pages.resolve_files)
     app.connect("html-collect-pages", pages.collect)
+    app.connect("build-finished", pages.finish)

@@ -1,5 +1,59 @@
-"""The front page."""
+"""The front page, made from the README's introduction: what the course is, the commands, a kernel, and the parts."""
+import html
+import re
 
 
-def page(root, days):
-    return "# CUDA, day by day\n"
+REPLAY = """Here a warp of day 6 transposes a tile in shared memory. Step through its accesses, or choose a lane. The page of each
+kernel shows the same beside its source."""
+
+
+def block(text, language):
+    """The first code block of that language, with its fences."""
+    return re.search(rf"^```{language}\n.*?^```$", text, re.S | re.M)[0]
+
+
+def paragraphs(text):
+    """The paragraphs between the title and the first block of code."""
+    return [part.strip() for part in text.split("```")[0].split("\n\n")[1:] if part.strip()]
+
+
+def card(part, days):
+    number, _, title = part.partition(". ")
+    items = "\n".join(f'<li><a href="{day.name}/index.html">{html.escape(day.label)}</a> <span>{html.escape(day.question)}</span></li>' for day in days)
+    return f'<section class="part" aria-labelledby="part-{number}"><h3 id="part-{number}"><span>{number}</span> {html.escape(title)}</h3>\n<ol>\n{items}\n</ol></section>'
+
+
+def page(root, days, replay=""):
+    """Markdown of the front page. `replay`: HTML of a kernel that plays, or empty."""
+    text = (root / "README.md").read_text(encoding="utf-8")
+    parts = list(dict.fromkeys(day.part for day in days))
+    cards = "\n".join(card(part, [day for day in days if day.part == part]) for part in parts)
+    return f"""# CUDA, day by day
+
+<div class="lead">
+
+{paragraphs(text)[0]}
+
+</div>
+
+<p class="start"><a class="button" href="day00/index.html">Begin with day 0</a> <a href="#the-parts">The parts</a> <a href="glossary/index.html">Glossary</a> <a href="book/index.html">By chapter of the book</a></p>
+
+Two commands start it, on any Linux machine:
+
+{block(text, "sh")}
+
+Day 1 begins with this kernel and its launch. With an NVIDIA GPU, `nvcc` compiles it. Anywhere else the host compiler compiles
+the same file, and every CUDA thread really runs, [on the CPU](cuda_on_cpu/README.md).
+
+{block(text, "cpp")}
+
+{f"{REPLAY}{chr(10) * 2}{replay}" if replay else ""}
+
+## The parts
+
+Read in this order, or open the day that you need after the days that it builds on.
+
+<div class="parts">
+{cards}
+</div>
+"""

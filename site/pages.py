@@ -1,20 +1,21 @@
-"""What conf.py hooks into Sphinx: the navigation, links to files, and the pages of source files."""
+"""What conf.py hooks into Sphinx: the navigation, links to files, and the page for addresses that do not exist."""
 import html
+import json
 import os
+import pathlib
 
 from docutils import nodes
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
-from pygments.util import ClassNotFound
-
-CUDA = {".cu", ".cuh", ".hpp", ".cpp", ".h"}
 
 
 def relative(target, page):
     """The address of a file of the site, seen from a page."""
     name, _, anchor = target.partition("#")
     return os.path.relpath(name, os.path.dirname(page) or ".") + (f"#{anchor}" if anchor else "")
+
+
+def no_toctree(app, pagename, templatename, context, doctree):
+    """Sphinx's own tree of all pages would take most of the build's time."""
+    context["toctree"] = lambda **_: ""
 
 
 def add_navigation(app, pagename, templatename, context, doctree):
@@ -31,10 +32,8 @@ def add_navigation(app, pagename, templatename, context, doctree):
         return (f'<li class="{css}"><a class="{"current " if pagename == name else ""}reference internal" href="{link}">{html.escape(title)}</a>'
                 + (f"<ul>{inner}</ul>" if inner else "") + "</li>")
 
-    def tree(**_):
-        return "".join(f'<p class="caption" role="heading"><span class="caption-text">{html.escape(part)}</span></p><ul>'
+    context["furo_navigation_tree"] = "".join(f'<p class="caption" role="heading"><span class="caption-text">{html.escape(part)}</span></p><ul>'
                        + "".join(entry(*each, 1) for each in days) + "</ul>" for part, days in navigation)
-    context["toctree"] = tree
 
 
 def resolve_files(app, doctree, docname):
@@ -46,41 +45,24 @@ def resolve_files(app, doctree, docname):
             node["classes"] = [name for name in node["classes"] if name != "external"] + ["internal"]
 
 
-def lexer_for(name):
-    suffix = os.path.splitext(name)[1]
-    if suffix in CUDA:
-        return get_lexer_by_name("cuda")
-    try:
-        return get_lexer_for_filename(name)
-    except ClassNotFound:
-        return get_lexer_by_name("text")
-
-
-class Lines(HtmlFormatter):
-    """Each line in a span of its own, with a number that links to it."""
-
-    def wrap(self, source):
-        yield 0, '<div class="highlight course-source"><pre>'
-        for number, (_, line) in enumerate(source, 1):
-            yield 1, f'<span class="line" id="L{number}"><a class="number" href="#L{number}" aria-label="line {number}">{number}</a>{line}</span>'
-        yield 0, "</pre></div>"
-
-
-def source_page(root, name):
-    text = (root / name).read_text(encoding="utf-8")
-    lexer = lexer_for(name)
-    lexer.stripnl = False
-    return f"<h1><code>{html.escape(name)}</code></h1>\n" + highlight(text, lexer, Lines())
+NOT_FOUND = """<h1>No such page</h1>
+<p>The address leads to no page of this site. Search for what you are looking for:</p>
+<form class="not-found" action="search.html" method="get" role="search">
+<input type="search" name="q" aria-label="Search"> <button type="submit">Search</button></form>
+<p>Or begin at the <a href="index.html">front page</a>.</p>
+"""
 
 
 def collect(app):
-    import pathlib
-    import json
-    site = json.loads((pathlib.Path(app.srcdir) / "site.json").read_text(encoding="utf-8"))
-    root = pathlib.Path(site["root"])
-    for name in site["sources"]:
-        yield f"source/{name}", {"title": name, "body": source_page(root, name), "course_source": name}, "page.html"
-    for folder, files in site["folders"].items():
-        page = f"source/{folder}/index"
-        items = "".join(f'<li><a href="{relative(address, page + ".html")}">{html.escape(file)}</a></li>' for file, address in files)
-        yield page, {"title": f"{folder}/", "body": f"<h1><code>{html.escape(folder)}/</code></h1>\n<ul>{items}</ul>"}, "page.html"
+    """The page 404.html."""
+    yield "404", {"title": "No such page", "body": NOT_FOUND}, "page.html"
+
+
+def finish(app, exception):
+    """A server shows 404.html at any address, so its links start at the site's base there, and not where the file lies."""
+    if exception:
+        return
+    path = pathlib.Path(app.outdir) / "404.html"
+    text = path.read_text(encoding="utf-8")
+    base = json.dumps(f'<base href="{app.config.course_base}">').replace("</", "<\\/")
+    path.write_text(text.replace("<head>", f'<head><script>if (location.protocol !== "file:") document.write({base});</script>', 1), encoding="utf-8")

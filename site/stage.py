@@ -21,6 +21,7 @@ import urllib.parse
 
 import front
 import glossary
+import source
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -104,16 +105,9 @@ def title_of(text):
 
 def outside_code(text):
     """The text with blanks in place of code and comments, so that positions stay."""
-    return check_links.blank(check_links.without_blocks(text), check_links.INLINE_CODE)
-
-
-def substitute(text, pattern, replace):
-    """Replaces matches of the pattern outside of code; replace gets the match in the whole text."""
-    blanked, pieces, end = outside_code(text), [], 0
-    for match in pattern.finditer(blanked):
-        pieces += [text[end:match.start()], replace(match)]
-        end = match.end()
-    return "".join(pieces) + text[end:]
+    for pattern in (check_links.CODE[0], check_links.INLINE_CODE, check_links.CODE[1]):
+        text = check_links.blank(text, pattern)
+    return text
 
 
 def without_comments(text):
@@ -143,6 +137,13 @@ def folded_answers(text):
         if text[end:end + 1] == "\n":
             pieces[-1] = pieces[-1][:-len(indent) - 1] if indent else pieces[-1][:-1]
     return "".join(pieces) + text[end:]
+
+
+def folded_hints(text):
+    """The hints of exercises, which a reader opens one by one."""
+    def fold(match):
+        return f"<details><summary>{match['title']}</summary>\n\n{match['body'].strip()}\n\n</details>\n\n"
+    return re.sub(r"^### (?P<title>Hint \d+)\n(?P<body>.*?)(?=^#{1,3} |\Z)", fold, text, flags=re.S | re.M)
 
 
 def with_languages(text):
@@ -212,6 +213,15 @@ class Stage:
             return f"files/{there}"
         self.sources.add(there)
         return f"source/{there}.html"
+
+    def source_page(self, name):
+        """The page of a source file. One that is newer than the file and than source.py is kept."""
+        path, made_by = self.target / f"extra/source/{name}.html", pathlib.Path(source.__file__)
+        if path.exists() and path.stat().st_mtime > max((self.root / name).stat().st_mtime, made_by.stat().st_mtime):
+            self.written.add(path)
+        else:
+            self.write(f"extra/source/{name}.html", source.page(self.root, name))
+            os.utime(path)
 
     def relink(self, text, path):
         """Changes the targets of links and pictures."""
@@ -317,6 +327,7 @@ def stage(root, target):
         names.append(f"docs/measured/{day.folder}.md")
         children[f"{day.name}/index"] = [run.pages[path] for path in names if path in run.pages]
 
+    decks = slides.pages(root) if slides else {}
     terms = glossary.read(texts["docs/glossary.md"])
     for path, text in texts.items():
         name, folder = run.pages[path], path.split("/")[0]
@@ -329,12 +340,14 @@ def stage(root, target):
             continue
         if quizzes and folder in folders:
             text = quizzes.transform(folder, text)
-        body = run.page(text, path)
+        body = run.page(folded_hints(text) if path.endswith("/exercises.md") else text, path)
         if charts and path.startswith("docs/measured/"):
             heading, _, rest = body.partition("\n")
             body = f"{heading}\n\n{charts.section(root, pathlib.Path(path).stem)}\n{rest}"
         if path == f"{folder}/README.md" and folder in folders:
             day = folders[folder]
+            if slides and f"slides/{day.name}" in decks:
+                body += f"\n\n{slides.link(day.name)}"
             if kernels:
                 body += "\n\n" + kernels.links(root, day.folder)
             body += glossary.of_day(terms, day.folder)
@@ -343,24 +356,32 @@ def stage(root, target):
 
     # Pages of the other modules.
     more = {}
-    for each in (kernels and kernels.pages, charts and charts.gpus, slides and slides.pages):
-        more.update(each(root) if each else {})
+    more.update(kernels.pages(root) if kernels else {})
+    more.update(decks)
+    tree = charts.gpus(root) if charts else {}    # with links as in the tree
+    if quizzes:
+        tree["progress"] = quizzes.progress_page(root)
+    for name, text in tree.items():
+        run.pages[f"{name}.md"] = name
+        more[name] = run.page(text, f"{name}.md")
     for name, text in more.items():
         if text.lstrip().lower().startswith(("<!doctype", "<html")):
             run.write(f"extra/{name}.html", text)
         else:
             titles[name] = title_of(text)
-            run.write(f"{name}.md", f"---\norphan: true\n---\n{text}")
+            alone = name.startswith(("kernels/", "gpus/"))
+            run.write(f"{name}.md", f"---\norphan: true\n---\n{text}" if alone else text)
 
     sections = [(title, [run.pages[path] for path in paths if path in run.pages]) for title, paths in SECTIONS]
     sections[0][1].extend(name for name in more if name.startswith("gpus/"))
+    sections[1][1].extend(name for name in more if name in ("slides/index", "progress"))
     placed = {name for _, names in sections for name in names} | {f"{day.name}/index" for day in days} | {"index"}
     placed |= {name for names in children.values() for name in names}
     sections[-1][1].extend(name for name in run.pages.values() if name not in placed)
 
     parts = list(dict.fromkeys(day.part for day in days))
-    order = [f"{day.name}/index" for day in days] + [name for _, names in sections for name in names]
-    run.write("index.md", front.page(root, days) + toctree(order, "index"))
+    order = [f"{day.name}/index" for day in days] + [name for _, names in sections for name in names if not name.startswith("gpus/")]
+    run.write("index.md", run.page(front.page(root, days, kernels.sample(root) if kernels else ""), "README.md") + toctree(order, "index"))
 
     # Source files: pages of their own. A folder's page lists its files.
     listings = {}
@@ -368,6 +389,10 @@ def stage(root, target):
         inside = sorted(name for name in run.known if os.path.dirname(name) == folder)
         listings[folder] = [(os.path.basename(name) + ("/" if (root / name).is_dir() else ""), run.file(name)) for name in inside
                             if not (root / name).is_dir()]
+    for name in run.sources:
+        run.source_page(name)
+    for name, files in listings.items():
+        run.write(f"extra/source/{name}/index.html", source.folder_page(name, files))
     for name in run.copied:
         run.write(f"extra/files/{name}", (root / name).read_bytes())
     moved = redirects(root, days)
@@ -375,12 +400,12 @@ def stage(root, target):
         run.write(f"extra/{before}/index.html", redirect_page(now))
     run.write("extra/.nojekyll", "")
 
-    navigation = [(part, [(f"{day.name}/index", day.label, [(child, kind_of(child, titles)) for child in children[f"{day.name}/index"]])
+    navigation = [(part, [(f"{day.name}/index", day.label, [(child, kind_of(child, titles)) for child in children[f"{day.name}/index"]]
+                           + [(name, f"Kernel {name.split('/')[-1]}") for name in more if name.startswith(f"kernels/{day.name}/")])
                           for day in days if day.part == part]) for part in parts]
     navigation += [(title, [(name, titles.get(name) or name, []) for name in names]) for title, names in sections]
     static = [file for each in (quizzes, charts, kernels, slides) if each for file in getattr(each, "STATIC", [])]
-    run.write("site.json", json.dumps({"root": str(root), "navigation": navigation, "sources": sorted(run.sources), "folders": listings,
-                                       "static": static, "days": {day.folder: day.name for day in days}}, indent=1))
+    run.write("site.json", json.dumps({"root": str(root), "navigation": navigation, "static": static, "days": {day.folder: day.name for day in days}}, indent=1))
     run.remove_others()
     return run.errors
 
@@ -391,12 +416,10 @@ def kind_of(page, titles):
     return {"exercises": "Exercises", "beyond": "Beyond", "measured": "Measured"}.get(last) or titles[page]
 
 
-def remove_pages_of_before(source, out):
+def remove_pages_of_before(staged, out):
     """Removes HTML pages that an earlier build left and this one does not have."""
-    site = json.loads((source / "site.json").read_text(encoding="utf-8"))
-    wanted = {out / path.relative_to(source).with_suffix(".html") for path in source.rglob("*.md") if "extra" not in path.relative_to(source).parts[:1]}
-    wanted |= {out / path.relative_to(source / "extra") for path in (source / "extra").rglob("*.html")}
-    wanted |= {out / f"source/{name}.html" for name in site["sources"]} | {out / f"source/{name}/index.html" for name in site["folders"]}
+    wanted = {out / path.relative_to(staged).with_suffix(".html") for path in staged.rglob("*.md") if "extra" not in path.relative_to(staged).parts[:1]}
+    wanted |= {out / path.relative_to(staged / "extra") for path in (staged / "extra").rglob("*.html")}
     wanted |= {out / "search.html", out / "404.html"}
     for path in out.rglob("*.html"):
         if path not in wanted and "_static" not in path.parts:

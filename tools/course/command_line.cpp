@@ -414,6 +414,16 @@ void add_grade(CommandLine& line) {
     });
 }
 
+void add_site(CommandLine& line) {
+    auto* command = line.add("site", "Builds the course's pages as a static site; --serve shows it",
+                             "example: ./course site --serve");
+    command->callback([&line] {
+        line.action = [](const Checkout&) -> int {
+            throw UsageError("site is a script; expected ./course site in the checkout");
+        };
+    });
+}
+
 void add_solution(CommandLine& line) {
     auto* command =
         line.add("solution", "How the lesson does it", "example: ./course solution day05/coalesced");
@@ -486,6 +496,7 @@ int run_command_line(int argc, const char* const* argv, const AuthorCommands& au
     add_solution(line);
     add_exercises(line);
     add_grade(line);
+    add_site(line);
     add_new_day(line);
 
     try {

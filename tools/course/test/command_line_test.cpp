@@ -257,6 +257,13 @@ TEST_F(CommandLine, CleanIsDoneByTheScript) {
     EXPECT_TRUE(std::filesystem::exists(directory_.path() / "build"));
 }
 
+TEST_F(CommandLine, TheSiteIsBuiltByTheScript) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(course({"site"}), kUsage);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("expected ./course site in the checkout"),
+              std::string::npos);
+}
+
 TEST_F(CommandLine, WithoutTheScriptItSaysSo) {
     unsetenv("COURSE_ROOT");
     testing::internal::CaptureStderr();

@@ -178,6 +178,20 @@ check "your files stay" yes "$([[ -f $root/my/kernel.cu ]] && echo yes)"
 run "$root/course" clean
 contains "clean twice" "nothing to clean" "$output"
 
+# The site is built by a Python program: no C++ is built for it.
+mkdir -p "$root/site"
+printf 'import sys\nprint("site", *sys.argv[1:])\nsys.exit(6)\n' >"$root/site/build.py"
+: >"$LOG"
+run "$root/course" site --serve 8001
+check "site hands its arguments on" "site --serve 8001" "$output"
+check "site returns the exit code of the build" 6 "$code"
+check "site builds nothing of C++" '' "$(cat "$LOG")"
+mkdir "$work/no_python"
+for tool in bash env cat readlink dirname mkdir; do ln -s "$(command -v "$tool")" "$work/no_python/"; done
+PATH=$work/no_python run "$root/course" site
+check "site without python3: exit code" 2 "$code"
+contains "site without python3: what to install" "apt-get install python3" "$messages"
+
 # Which GPU tools there are decides, not the machine that the test runs on.
 printf '#!/bin/sh\necho "GPU 0: made up"\n' >"$work/tools/nvidia-smi"
 printf '#!/bin/sh\nexit 0\n' >"$work/tools/nvcc"

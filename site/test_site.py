@@ -1,0 +1,172 @@
+"""Tests of build.py, stage.py, source.py and glossary.py: python3 -m unittest discover site, in the site's virtual environment."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+SITE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(SITE))
+import build  # noqa: E402
+import glossary  # noqa: E402
+import source  # noqa: E402
+import stage  # noqa: E402
+
+README = """# CUDA
+
+### 1. A first kernel
+
+| day | question | needs | hours | exercises | best beside a library |
+| --- | --- | --- | --: | --: | --- |
+| [01 Vectors](day01_vectors/README.md) | Which thread? |  | 1.5 | 4 |  |
+"""
+
+
+class Tree(unittest.TestCase):
+    """A small checkout."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+        stage.check_links.known_to_git.cache_clear()
+        self.put("README.md", README)
+        self.put("day01_vectors/README.md", "# Day 1: vectors\n")
+        self.put("day01_vectors/add.cuh", "int x = 1 < 2;\nint y;\n")
+        subprocess.run(["git", "init", "-q", str(self.root)], check=True)
+
+    def put(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def stage(self):
+        stage.check_links.known_to_git.cache_clear()
+        return stage.Stage(self.root, self.root / "out")
+
+
+class Addresses(Tree):
+    def test_pages_have_readable_addresses(self):
+        expected = {"README.md": "index", "day15_reduction/README.md": "day15/index", "day15_reduction/exercises.md": "day15/exercises/index",
+                    "day15_reduction/beyond/README.md": "day15/beyond/index", "docs/measured/day15_reduction.md": "day15/measured/index",
+                    "docs/glossary.md": "glossary/index", "cuda_on_cpu/docs/settings.md": "cuda_on_cpu/settings/index",
+                    "CONTRIBUTING.md": "contributing/index", "gemm_ladder/README.md": "gemm_ladder/index"}
+        self.assertEqual({name: stage.page_of(name) for name in expected}, expected)
+
+    def test_days_come_from_the_front_page_with_their_part(self):
+        day, = stage.read_days(self.root)
+        self.assertEqual((day.name, day.label, day.part, day.question), ("day01", "01 Vectors", "1. A first kernel", "Which thread?"))
+
+    def test_links_lead_to_pages_and_to_pages_of_sources(self):
+        run = self.stage()
+        text = run.relink("[a](add.cuh#L2) [b](../README.md#cuda) [c](https://x.org/README.md) `[d](none.md)`", "day01_vectors/README.md")
+        self.assertEqual(text, "[a](course:source/day01_vectors/add.cuh.html#L2) [b](../index.md#cuda) [c](https://x.org/README.md) `[d](none.md)`")
+        self.assertEqual((run.errors, run.sources), ([], {"day01_vectors/add.cuh"}))
+
+    def test_a_link_to_a_folder_lists_it(self):
+        run = self.stage()
+        self.assertEqual(run.relink("[a](../day01_vectors)", "day01_vectors/README.md"), "[a](index.md)")
+
+    def test_a_link_that_leads_nowhere_is_an_error_with_file_and_link(self):
+        run = self.stage()
+        run.relink("[a](gone.cuh)", "day01_vectors/README.md")
+        self.assertEqual(run.errors, ["day01_vectors/README.md: the link gone.cuh: there is no day01_vectors/gone.cuh"])
+
+
+class Texts(Tree):
+    def test_answers_in_lists_are_markdown(self):
+        text = "1. Why?\n   <details><summary>Answer</summary>**4**. So\n   that.</details>\n2. And? <details><summary>Answer</summary>No.</details>\n\nEnd\n"
+        self.assertEqual(stage.folded_answers(text),
+                         "1. Why?\n\n\n   <details><summary>Answer</summary>\n\n   **4**. So\n   that.\n\n   </details>\n\n"
+                         "2. And?\n\n   <details><summary>Answer</summary>\n\n   No.\n\n   </details>\n\n\nEnd\n")
+
+    def test_an_answer_in_code_stays(self):
+        text = "```\n<details><summary>Answer</summary>x</details>\n```\n"
+        self.assertEqual(stage.folded_answers(text), text)
+
+    def test_hints_are_folded_up_to_the_next_heading(self):
+        self.assertEqual(stage.folded_hints("### Hint 1\nThis.\n\nThat.\n\n## next\nText\n"),
+                         "<details><summary>Hint 1</summary>\n\nThis.\n\nThat.\n\n</details>\n\n## next\nText\n")
+
+    def test_comments_go_except_in_code(self):
+        self.assertEqual(stage.without_comments("a <!-- b\nc --> d `<!-- e -->`"), "a  d `<!-- e -->`")
+
+    def test_languages_of_code(self):
+        self.assertEqual(stage.with_languages("```cpp\nint x;\n```\n\n```\n./course test\n```\n\n```\n$ ls\n```\n\n```\nplain\n```\n"),
+                         "```cuda\nint x;\n```\n\n```sh\n./course test\n```\n\n```console\n$ ls\n```\n\n```\nplain\n```\n")
+
+    def test_a_picture_has_a_copy_for_each_theme(self):
+        self.put("day01_vectors/a.svg", '<svg viewBox="0 0 40 30.4"><style>@media (prefers-color-scheme: dark) {}</style></svg>')
+        run = self.stage()
+        text = run.pictures("![A *b*](a.svg)", "day01_vectors/README.md")
+        self.assertIn('<img class="only-light" src="../figures/day01_vectors/a.light.svg" alt="A b" loading="lazy" width="40" height="30">', text)
+        self.assertIn("@media not all {}", (self.root / "out/extra/figures/day01_vectors/a.light.svg").read_text())
+        self.assertIn("@media all {}", (self.root / "out/extra/figures/day01_vectors/a.dark.svg").read_text())
+
+    def test_lines_of_sources_can_be_linked_to(self):
+        page = source.page(self.root, "day01_vectors/add.cuh")
+        self.assertIn('id="L2"', page)
+        self.assertNotIn('id="L3"', page)
+        self.assertIn("&lt;", page)
+        self.assertIn('href="../../day01/index.html"', page)
+
+
+class Redirects(Tree):
+    def test_old_numbers_lead_to_the_day_if_no_other_day_has_them(self):
+        self.put("tools/course/renumbered.cpp", '{{"day02_vectors", "day01_vectors"}, {"day01_vectors", "day01_vectors"}}')
+        days = stage.read_days(self.root)
+        self.assertEqual(stage.redirects(self.root, days), {"day01_vectors": "day01", "day02_vectors": "day01", "day02": "day01"})
+
+
+class Glossary(unittest.TestCase):
+    TABLE = ("| term | meaning | day | PMPP |\n| --- | --- | --- | --- |\n| warp, lane | 32 threads: `a | b` | [01](../day01_vectors/README.md) | warp |\n"
+             "| SM | a unit | [03](../day03_warps/README.md) | |\n")
+
+    def test_rows(self):
+        rows = glossary.read(self.TABLE)
+        self.assertEqual([(row["term"], row["day"], row["folder"], row["pmpp"]) for row in rows],
+                         [("warp, lane", "01", "day01_vectors", "warp"), ("SM", "03", "day03_warps", "")])
+
+    def test_uses_are_whole_words_outside_of_code(self):
+        rows = glossary.read(self.TABLE)
+        used = glossary.uses(rows, {"a": "Both lanes\n", "b": "`warp` warped small", "c": "an SM"})
+        self.assertEqual(used, {"warp, lane": ["a"], "SM": ["c"]})
+
+
+class Arguments(unittest.TestCase):
+    def test_defaults(self):
+        options = build.parse([])
+        self.assertEqual((options.out, options.base, options.serve), (build.BUILD / "html", "/", None))
+        self.assertEqual(build.parse(["--serve"]).serve, 8000)
+
+    def test_wrong_arguments_are_named(self):
+        for arguments, message in ((["--serve", "70000"], "is '70000'; expected a port, 1 to 65535"), (["--base", "x"], "is 'x'; expected a path")):
+            with self.subTest(arguments), mock.patch("sys.stderr") as said, self.assertRaises(SystemExit) as stop:
+                build.parse(arguments)
+            self.assertEqual(stop.exception.code, 2)
+            self.assertIn(message, "".join(call.args[0] for call in said.write.call_args_list))
+
+    def test_an_environment_of_the_same_requirements_is_reused(self):
+        with tempfile.TemporaryDirectory() as name, mock.patch("build.run_quietly") as run, mock.patch("sys.stderr"):
+            folder, requirements = pathlib.Path(name) / "venv", pathlib.Path(name) / "requirements.txt"
+            requirements.write_text("Sphinx==1\n")
+
+            def make(command, failure):
+                (folder / "bin").mkdir(parents=True, exist_ok=True)
+                (folder / "bin/python").touch()
+            run.side_effect = make
+            build.environment(folder, requirements)
+            build.environment(folder, requirements)
+            self.assertEqual(run.call_count, 2)   # venv and pip, once
+            requirements.write_text("Sphinx==2\n")
+            build.environment(folder, requirements)
+            self.assertEqual(run.call_count, 4)
+
+    def test_what_cannot_be_installed_is_said(self):
+        with self.assertRaisesRegex(build.SetupError, "^needs network\nno route$"):
+            build.run_quietly([sys.executable, "-c", "import sys; print('no route'); sys.exit(1)"], "needs network")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -4,6 +4,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import accessible  # noqa: E402
 import pages  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "build" / "site" / "source"
@@ -39,6 +40,7 @@ html_extra_path = [str(SOURCE / "extra")]
 html_css_files = ["course.css"] + [name for name in SITE["static"] if name.endswith(".css")]
 html_js_files = ["course.js"] + [(name, {"defer": "defer"}) for name in SITE["static"] if name.endswith(".js")]
 html_copy_source = False
+html_show_search_summary = False  # it would fetch each page, which file: refuses
 html_show_sphinx = False
 html_use_index = False
 html_domain_indices = False
@@ -55,6 +57,7 @@ def setup(app):
     app.add_config_value("course_base", "/", "")
     app.connect("html-page-context", pages.no_toctree, priority=400)       # before the theme asks for it
     app.connect("html-page-context", pages.add_navigation, priority=600)   # after the theme
+    app.connect("html-page-context", accessible.repair, priority=900)
     app.connect("doctree-resolved", pages.resolve_files)
     app.connect("html-collect-pages", pages.collect)
     app.connect("build-finished", pages.finish)

@@ -164,8 +164,21 @@ def findings_of(sentences):
             yield lines[i], f"{run} sentences in a row begin with '{word}'"
 
 
+def raw_markdown(text):
+    """Folded answers whose Markdown a reader would see as it is: HTML that starts a line goes on until a blank line."""
+    text = without(text, r"^( *)```.*?^\1```[^\n]*$", "", re.S | re.M)
+    lines = without(text, r"`[^`\n]*`").split("\n") + [""]
+    for number, line in enumerate(lines[:-1], 1):
+        if "<details" in line and (not re.fullmatch(r" *<details[^>]*><summary>[^<]*</summary>", line) or lines[number].strip()):
+            yield number, "text beside <details>; expected a line with <details><summary>...</summary> alone, then a blank line"
+        if "</details>" in line and (line.strip() != "</details>" or lines[number - 2].strip()):
+            yield number, "text beside </details>; expected a blank line, then a line with </details> alone"
+
+
 def findings_of_file(path):
     text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        yield from raw_markdown(text)
     paragraphs = paragraphs_of_markdown(text) if path.suffix == ".md" else paragraphs_of_cpp(text)
     for first, paragraph in paragraphs:
         yield from findings_of(list(sentences_of(paragraph, first)))

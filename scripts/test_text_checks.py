@@ -105,6 +105,18 @@ class Prose(unittest.TestCase):
                 self.assertIn("a.cuh:2: ", out)
                 self.assertIn(message, out)
 
+    def test_folded_answers_stand_between_blank_lines(self):
+        good = "1. How many?\n\n   <details><summary>Answer</summary>\n\n   **4**.\n\n   </details>\n"
+        self.assertEqual(self.check("a.md", good)[0], 0)
+        self.assertEqual(self.check("a.md", "Use `<details>` and\n```\n<details>a</details>\n```\n")[0], 0)
+        for wanted, replacement, line in (("</summary>\n\n", "</summary>**4**\n\n", 3), ("</summary>\n\n", "</summary>\n", 3),
+                                          ("?\n\n   <det", "? <det", 1), (".\n\n   </det", ".\n   </det", 6),
+                                          (".\n\n   </det", ". </det", 5)):
+            with self.subTest(replacement):
+                code, out = self.check("a.md", good.replace(wanted, replacement))
+                self.assertEqual((code, out.count("\n")), (1, 2), out)
+                self.assertIn(f"a.md:{line}: text beside", out)
+
     def test_each_phrase_has_an_example_here(self):
         self.assertEqual(len(PHRASES), len(check_prose.PHRASES))
         for found, phrase in zip(PHRASES, check_prose.PHRASES):

@@ -23,8 +23,8 @@ def card(part, days):
     return f'<section class="part" aria-labelledby="part-{number}"><h3 id="part-{number}"><span>{number}</span> {html.escape(title)}</h3>\n<ol>\n{items}\n</ol></section>'
 
 
-def page(root, days, replay=""):
-    """Markdown of the front page. `replay`: HTML of a kernel that plays, or empty."""
+def page(root, days, replay="", repository=None):
+    """Markdown of the front page. `replay`: HTML of a kernel that plays, or empty. `repository`: the address to clone, or None."""
     text = (root / "README.md").read_text(encoding="utf-8")
     parts = list(dict.fromkeys(day.part for day in days))
     cards = "\n".join(card(part, [day for day in days if day.part == part]) for part in parts)
@@ -38,9 +38,11 @@ def page(root, days, replay=""):
 
 <p class="start"><a class="button" href="day00/index.html">Begin with day 0</a> <a href="#the-parts">The parts</a> <a href="glossary/index.html">Glossary</a> <a href="book/index.html">By chapter of the book</a></p>
 
-Two commands start it, on any Linux machine:
+Clone {f"[the repository]({repository})" if repository else "the repository"}, then run in its root:
 
 {block(text, "sh")}
+
+On Debian and Ubuntu the first command installs what it needs. It then builds for a minute or two.
 
 Day 1 begins with this kernel and its launch. With an NVIDIA GPU, `nvcc` compiles it. Anywhere else the host compiler compiles
 the same file, and every CUDA thread really runs, [on the CPU](cuda_on_cpu/README.md).

@@ -34,6 +34,9 @@ def add_navigation(app, pagename, templatename, context, doctree):
 
     context["furo_navigation_tree"] = "".join(f'<p class="caption" role="heading"><span class="caption-text">{html.escape(part)}</span></p><ul>'
                        + "".join(entry(*each, 1) for each in days) + "</ul>" for part, days in navigation)
+    if app.config.course_repository:
+        context["furo_navigation_tree"] += (f'<ul><li class="toctree-l1"><a class="reference external" href="{html.escape(app.config.course_repository)}">'
+                                            "The repository</a></li></ul>")
 
 
 def resolve_files(app, doctree, docname):

@@ -103,6 +103,12 @@ def title_of(text):
     return re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).strip() if heading else ""
 
 
+def below_title(text, section):
+    """The page with a section between its title and what follows the title."""
+    before, title, rest = re.split(r"^(# .*)\n", text, maxsplit=1, flags=re.M)
+    return f"{before}{title}\n\n{section}\n{rest}"
+
+
 def outside_code(text):
     """The text with blanks in place of code and comments, so that positions stay."""
     for pattern in (check_links.CODE[0], check_links.INLINE_CODE, check_links.CODE[1]):
@@ -260,13 +266,18 @@ class Stage:
                 self.copied.add(there)
                 return f'<img src="{top}/files/{there}" {attributes}>'
             for theme, query in (("light", "not all"), ("dark", "all")):
-                self.write(f"extra/figures/{there[:-4]}.{theme}.svg", re.sub(r"\(prefers-color-scheme: *dark\)", query, svg))
+                self.write(f"extra/figures/{there[:-4]}.{theme}.svg", of_theme(svg, query))
             return "".join(f'<img class="only-{theme}" src="{top}/figures/{there[:-4]}.{theme}.svg" {attributes}>' for theme in ("light", "dark"))
         return re.sub(r"!\[([^\]]*)\]\(([^)\s]+)\)", tag, text)
 
     def page(self, text, path):
         """The Markdown of a page from that of the tree."""
         return with_languages(self.relink(self.pictures(folded_answers(without_comments(text)), path), path))
+
+
+def of_theme(svg, query):
+    """The picture with its dark colours under another media query: "all" or "not all"."""
+    return re.sub(r"\s*\(prefers-color-scheme:\s*dark\)", " " + query, svg)
 
 
 def text_of(markdown):
@@ -311,8 +322,8 @@ def redirect_page(name):
             f'<p>This day is now <a href="../{name}/index.html">{name}</a>.</p></html>\n')
 
 
-def stage(root, target):
-    """Writes the sources of the site; returns a list of errors."""
+def stage(root, target, repository=None):
+    """Writes the sources of the site; returns a list of errors. `repository`: the address from which a reader can clone the course."""
     run = Stage(root, target)
     days = read_days(root)
     quizzes, charts, kernels, slides = (module(name) for name in ("quizzes", "charts", "kernels", "slides"))
@@ -342,8 +353,7 @@ def stage(root, target):
             text = quizzes.transform(folder, text)
         body = run.page(folded_hints(text) if path.endswith("/exercises.md") else text, path)
         if charts and path.startswith("docs/measured/"):
-            heading, _, rest = body.partition("\n")
-            body = f"{heading}\n\n{charts.section(root, pathlib.Path(path).stem)}\n{rest}"
+            body = below_title(body, charts.section(root, pathlib.Path(path).stem))
         if path == f"{folder}/README.md" and folder in folders:
             day = folders[folder]
             if slides and f"slides/{day.name}" in decks:
@@ -381,7 +391,7 @@ def stage(root, target):
 
     parts = list(dict.fromkeys(day.part for day in days))
     order = [f"{day.name}/index" for day in days] + [name for _, names in sections for name in names if not name.startswith("gpus/")]
-    run.write("index.md", run.page(front.page(root, days, kernels.sample(root) if kernels else ""), "README.md") + toctree(order, "index"))
+    run.write("index.md", run.page(front.page(root, days, kernels.sample(root) if kernels else "", repository), "README.md") + toctree(order, "index"))
 
     # Source files: pages of their own. A folder's page lists its files.
     listings = {}
@@ -405,7 +415,7 @@ def stage(root, target):
                           for day in days if day.part == part]) for part in parts]
     navigation += [(title, [(name, titles.get(name) or name, []) for name in names]) for title, names in sections]
     static = [file for each in (quizzes, charts, kernels, slides) if each for file in getattr(each, "STATIC", [])]
-    run.write("site.json", json.dumps({"root": str(root), "navigation": navigation, "static": static, "days": {day.folder: day.name for day in days}}, indent=1))
+    run.write("site.json", json.dumps({"root": str(root), "repository": repository, "navigation": navigation, "static": static, "days": {day.folder: day.name for day in days}}, indent=1))
     run.remove_others()
     return run.errors
 

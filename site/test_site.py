@@ -9,6 +9,7 @@ from unittest import mock
 SITE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(SITE))
 import build  # noqa: E402
+import front  # noqa: E402
 import glossary  # noqa: E402
 import source  # noqa: E402
 import stage  # noqa: E402
@@ -104,12 +105,34 @@ class Texts(Tree):
         self.assertIn("@media not all {}", (self.root / "out/extra/figures/day01_vectors/a.light.svg").read_text())
         self.assertIn("@media all {}", (self.root / "out/extra/figures/day01_vectors/a.dark.svg").read_text())
 
+    def test_pictures_of_the_tree_keep_their_dark_colours(self):
+        """A query that is not separated from @media, as in "@mediaall", is dropped with all its colours."""
+        root = SITE.parent
+        pictures = [root / name for name in stage.check_links.known_to_git(root) if name.endswith(".svg") and (root / name).is_file()]
+        dark = [path for path in pictures if "prefers-color-scheme" in path.read_text()]
+        self.assertGreater(len(dark), 50)
+        for path in dark:
+            for query in ("all", "not all"):
+                changed = stage.of_theme(path.read_text(), query)
+                self.assertRegex(changed, rf"@media {query}\s*\{{", path)
+                self.assertNotRegex(changed, r"@media(all|not)|prefers-color-scheme:\s*dark", path)
+
+    def test_a_section_comes_below_the_title(self):
+        self.assertEqual(stage.below_title("\n# A\n\nText\n\n# B\n", "charts"), "\n# A\n\ncharts\n\nText\n\n# B\n")
+
     def test_lines_of_sources_can_be_linked_to(self):
         page = source.page(self.root, "day01_vectors/add.cuh")
         self.assertIn('id="L2"', page)
         self.assertNotIn('id="L3"', page)
         self.assertIn("&lt;", page)
         self.assertIn('href="../../day01/index.html"', page)
+
+
+class Front(Tree):
+    def test_the_repository_is_a_link_where_it_is_known(self):
+        self.put("README.md", "# C\n\nText.\n\n```cpp\n```\n\n```sh\n./course\n```\n")
+        self.assertIn("Clone the repository, then run in its root:", front.page(self.root, []))
+        self.assertIn("Clone [the repository](https://x.org/c), then", front.page(self.root, [], "", "https://x.org/c"))
 
 
 class Redirects(Tree):
@@ -137,11 +160,13 @@ class Glossary(unittest.TestCase):
 class Arguments(unittest.TestCase):
     def test_defaults(self):
         options = build.parse([])
-        self.assertEqual((options.out, options.base, options.serve), (build.BUILD / "html", "/", None))
+        self.assertEqual((options.out, options.base, options.repository, options.serve), (build.BUILD / "html", "/", None, None))
+        self.assertEqual(build.parse(["--repository", "https://example.org/a/b"]).repository, "https://example.org/a/b")
         self.assertEqual(build.parse(["--serve"]).serve, 8000)
 
     def test_wrong_arguments_are_named(self):
-        for arguments, message in ((["--serve", "70000"], "is '70000'; expected a port, 1 to 65535"), (["--base", "x"], "is 'x'; expected a path")):
+        for arguments, message in ((["--serve", "70000"], "is '70000'; expected a port, 1 to 65535"), (["--base", "x"], "is 'x'; expected a path"),
+                                   (["--repository", "x"], "is 'x'; expected an address")):
             with self.subTest(arguments), mock.patch("sys.stderr") as said, self.assertRaises(SystemExit) as stop:
                 build.parse(arguments)
             self.assertEqual(stop.exception.code, 2)

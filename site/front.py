@@ -3,10 +3,6 @@ import html
 import re
 
 
-REPLAY = """Here a warp of day 6 transposes a tile in shared memory. Step through its accesses, or choose a lane. The page of each
-kernel shows the same beside its source."""
-
-
 def block(text, language):
     """The first code block of that language, with its fences."""
     return re.search(rf"^```{language}\n.*?^```$", text, re.S | re.M)[0]
@@ -17,9 +13,15 @@ def paragraphs(text):
     return [part.strip() for part in text.split("```")[0].split("\n\n")[1:] if part.strip()]
 
 
+def facts(day):
+    """ "needs 05, 07 · 2.5 h" """
+    return " · ".join((["needs " + ", ".join(number for number, _ in day.needs)] if day.needs else []) + ([f"{day.hours} h"] if day.hours else []))
+
+
 def card(part, days):
     number, _, title = part.partition(". ")
-    items = "\n".join(f'<li><a href="{day.name}/index.html">{html.escape(day.label)}</a> <span>{html.escape(day.question)}</span></li>' for day in days)
+    items = "\n".join(f'<li><a href="{day.name}/index.html">{html.escape(day.label)}</a> <span>{html.escape(day.question)}</span> <span>{facts(day)}</span></li>'
+                      for day in days)
     return f'<section class="part" aria-labelledby="part-{number}"><h3 id="part-{number}"><span>{number}</span> {html.escape(title)}</h3>\n<ol>\n{items}\n</ol></section>'
 
 
@@ -49,11 +51,12 @@ the same file, and every CUDA thread really runs, [on the CPU](cuda_on_cpu/READM
 
 {block(text, "cpp")}
 
-{f"{REPLAY}{chr(10) * 2}{replay}" if replay else ""}
+{replay}
 
 ## The parts
 
-Read in this order, or open the day that you need after the days that it builds on.
+Read in this order, or open the day that you want after the days that it *needs*. Hours include the exercises: 2 + 1.5 h means 2 for
+the core and 1.5 for what is beyond it. The numbers leave gaps for days to come.
 
 <div class="parts">
 {cards}

@@ -416,6 +416,20 @@ def sample(root, day="day06_transpose", version="tiled"):
     return replay(root, traces[0], 1) if traces else ""
 
 
+def on_front_page(root, day="day06_transpose", version="tiled"):
+    """HTML and Markdown: the replay of sample(), with what it shows; empty if there is no such trace."""
+    shown = sample(root, day, version)
+    if not shown:
+        return ""
+    trace, name = versions(root, day)[version][0], short_name(day)
+    numbers = [str(int(one[3:5])) for one in days(root)]
+    pages_of = f"Days {', '.join(numbers[:-1])} and {numbers[-1]} have" if len(numbers) > 1 else f"Day {numbers[0]} has"
+    return (f'Here a warp of [day {int(name[3:])}]({day}/README.md) transposes a tile in shared memory, in the kernel '
+            f'<a href="kernels/{name}/{version}.html"><code>{html.escape(trace["kernel"])}</code></a> of '
+            f'[`{trace["places"][0]["file"].rpartition("/")[2]}`]({trace["places"][0]["file"]}). Step through its accesses, or choose a lane. '
+            f"{about(trace)} {pages_of} a page for each kernel, which shows the replay beside the source.\n\n{shown}")
+
+
 def links(root, day):
     """A line of links for the page of a day; empty if the day has no traces."""
     if day not in days(root):

@@ -32,6 +32,7 @@ COPIED = {".json", ".jsonl", ".pdf", ".csv", ".pgm", ".ppm"} | PICTURES   # link
 SCHEME = "course:"    # begins an address that conf.py makes relative to the page
 DAY_ROW = re.compile(r"^\| \[(?P<label>[^\]]*)\]\((?P<folder>[^)/]*)/README\.md\) \| (?P<question>[^|]*) \| (?P<needs>[^|]*) \| (?P<hours>[^|]*)"
                      r" \| (?P<exercises>[^|]*) \| (?P<best>[^|]*) \|$", re.M)
+NEED = re.compile(r"\[([^\]]*)\]\(([^)/]*)/README\.md\)")
 ANSWER = re.compile(r"<details><summary>(?P<summary>[^<]*)</summary>(?P<body>.*?)</details>", re.S)
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<language>[a-z+]*)\n(?P<first>[^\n]*)", re.M)
 
@@ -54,6 +55,7 @@ class Day:
     folder: str       # day15_reduction
     label: str        # 15 Reduction
     question: str
+    needs: tuple      # of (number, folder) of the days to read before
     hours: str
     part: str         # 2. Patterns
 
@@ -74,7 +76,7 @@ def read_days(root):
             part = line[4:].strip()
         row = DAY_ROW.match(line)
         if row:
-            days.append(Day(row["folder"], row["label"], row["question"], row["hours"].strip(), part))
+            days.append(Day(row["folder"], row["label"], row["question"], tuple(NEED.findall(row["needs"])), row["hours"].strip(), part))
     return days
 
 
@@ -150,6 +152,28 @@ def folded_hints(text):
     def fold(match):
         return f"<details><summary>{match['title']}</summary>\n\n{match['body'].strip()}\n\n</details>\n\n"
     return re.sub(r"^### (?P<title>Hint \d+)\n(?P<body>.*?)(?=^#{1,3} |\Z)", fold, text, flags=re.S | re.M)
+
+
+FIELDS = re.compile(r"^(?P<heading>## .*)\n+(?P<fields>(?:- [a-z_]+: .*\n(?:  .*\n)*)+)", re.M)
+
+
+def exercise_sheet(text, day):
+    """The exercises for a reader: how to begin, and of each one's fields only its file and its minutes."""
+    def shorten(match):
+        fields = dict(re.findall(r"^- (file|minutes): (.*)$", match["fields"], re.M))
+        shown = [fields[name] + suffix for name, suffix in (("file", ""), ("minutes", " minutes")) if name in fields]
+        return f"{match['heading']}\n\n{', '.join(shown)}\n"
+    begin = (f"`./course next {day}` copies the file to `my/`, `./course check` judges it, and `./course hint` helps:\n"
+             "[how exercises work](../docs/command.md#exercises).\n")
+    return below_title(FIELDS.sub(shorten, text), begin)
+
+
+def facts(root, day):
+    """A line for the head of a day: the days that it needs, its hours, its exercises."""
+    parts = ["Needs " + ", ".join(f"[{number}](../{folder}/README.md)" for number, folder in day.needs)] if day.needs else []
+    parts += [f"{day.hours} hours"] if day.hours else []
+    parts += ["[Exercises](exercises.md)"] if (root / day.folder / "exercises.md").is_file() else []
+    return " · ".join(parts) + "\n"
 
 
 def with_languages(text):
@@ -351,7 +375,11 @@ def stage(root, target, repository=None):
             continue
         if quizzes and folder in folders:
             text = quizzes.transform(folder, text)
-        body = run.page(folded_hints(text) if path.endswith("/exercises.md") else text, path)
+        if path.endswith("/exercises.md"):
+            text = folded_hints(exercise_sheet(text, short_name(folder)))
+        if path == f"{folder}/README.md" and folder in folders:
+            text = below_title(text, facts(root, folders[folder]))
+        body = run.page(text, path)
         if charts and path.startswith("docs/measured/"):
             body = below_title(body, charts.section(root, pathlib.Path(path).stem))
         if path == f"{folder}/README.md" and folder in folders:
@@ -391,7 +419,7 @@ def stage(root, target, repository=None):
 
     parts = list(dict.fromkeys(day.part for day in days))
     order = [f"{day.name}/index" for day in days] + [name for _, names in sections for name in names if not name.startswith("gpus/")]
-    run.write("index.md", run.page(front.page(root, days, kernels.sample(root) if kernels else "", repository), "README.md") + toctree(order, "index"))
+    run.write("index.md", run.page(front.page(root, days, kernels.on_front_page(root) if kernels else "", repository), "README.md") + toctree(order, "index"))
 
     # Source files: pages of their own. A folder's page lists its files.
     listings = {}

@@ -20,7 +20,7 @@ README = """# CUDA
 
 | day | question | needs | hours | exercises | best beside a library |
 | --- | --- | --- | --: | --: | --- |
-| [01 Vectors](day01_vectors/README.md) | Which thread? |  | 1.5 | 4 |  |
+| [01 Vectors](day01_vectors/README.md) | Which thread? | [00](day00_first/README.md) | 1.5 | 4 |  |
 """
 
 
@@ -58,6 +58,7 @@ class Addresses(Tree):
     def test_days_come_from_the_front_page_with_their_part(self):
         day, = stage.read_days(self.root)
         self.assertEqual((day.name, day.label, day.part, day.question), ("day01", "01 Vectors", "1. A first kernel", "Which thread?"))
+        self.assertEqual((day.needs, day.hours), ((("00", "day00_first"),), "1.5"))
 
     def test_links_lead_to_pages_and_to_pages_of_sources(self):
         run = self.stage()
@@ -89,6 +90,23 @@ class Texts(Tree):
     def test_hints_are_folded_up_to_the_next_heading(self):
         self.assertEqual(stage.folded_hints("### Hint 1\nThis.\n\nThat.\n\n## next\nText\n"),
                          "<details><summary>Hint 1</summary>\n\nThis.\n\nThat.\n\n</details>\n\n## next\nText\n")
+
+    def test_an_exercise_has_its_file_and_its_minutes(self):
+        text = "# E\n\nText.\n\n## naive\n- kernels: `k`\n- file: `a.cuh`\n- tests: `*/naive`,\n  `*/b`\n- minutes: 10\n\nWrite.\n- kept: no\n"
+        sheet = stage.exercise_sheet(text, "day01")
+        self.assertTrue(sheet.startswith("# E\n\n`./course next day01` copies the file to `my/`, `./course check` judges it"), sheet)
+        self.assertIn("## naive\n\n`a.cuh`, 10 minutes\n\nWrite.\n- kept: no\n", sheet)
+        self.assertNotIn("kernels:", sheet)
+
+    def test_every_exercise_of_the_tree_has_minutes(self):
+        for path in SITE.parent.glob("*/exercises.md"):
+            sheet = stage.exercise_sheet(path.read_text(), path.parent.name[:5])
+            self.assertNotRegex(sheet, r"(?m)^- (kernels|file|tests|version|traffic|streams|needs|children|cause|starts_from|minutes): ", path)
+
+    def test_a_day_names_what_it_needs(self):
+        self.put("day01_vectors/exercises.md", "# E\n")
+        self.assertEqual(stage.facts(self.root, stage.read_days(self.root)[0]), "Needs [00](../day00_first/README.md) · 1.5 hours · [Exercises](exercises.md)\n")
+        self.assertIn("needs 00 · 1.5 h<", front.card("1. A", stage.read_days(self.root)))
 
     def test_comments_go_except_in_code(self):
         self.assertEqual(stage.without_comments("a <!-- b\nc --> d `<!-- e -->`"), "a  d `<!-- e -->`")

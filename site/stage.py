@@ -296,7 +296,13 @@ class Stage:
 
     def page(self, text, path):
         """The Markdown of a page from that of the tree."""
-        return with_languages(self.relink(self.pictures(folded_answers(without_comments(text)), path), path))
+        return with_languages(self.relink(self.named(self.pictures(folded_answers(without_comments(text)), path)), path))
+
+    def named(self, text):
+        """Links with the address of a page as their text get the page's title."""
+        def name(match):
+            return f"[{title_of((self.root / match[1]).read_text(encoding='utf-8'))}](" if match[1] in self.pages else match[0]
+        return re.sub(r"\[(docs/[\w/]+\.md)\]\(", name, text)
 
 
 def of_theme(svg, query):
@@ -412,7 +418,8 @@ def stage(root, target, repository=None):
 
     sections = [(title, [run.pages[path] for path in paths if path in run.pages]) for title, paths in SECTIONS]
     sections[0][1].extend(name for name in more if name.startswith("gpus/"))
-    sections[1][1].extend(name for name in more if name in ("slides/index", "progress"))
+    sections[0][1].extend(name for name in more if name == "progress")
+    sections[1][1].extend(name for name in more if name == "slides/index")
     placed = {name for _, names in sections for name in names} | {f"{day.name}/index" for day in days} | {"index"}
     placed |= {name for names in children.values() for name in names}
     sections[-1][1].extend(name for name in run.pages.values() if name not in placed)

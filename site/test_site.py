@@ -66,6 +66,11 @@ class Addresses(Tree):
         self.assertEqual(text, "[a](course:source/day01_vectors/add.cuh.html#L2) [b](../index.md#cuda) [c](https://x.org/README.md) `[d](none.md)`")
         self.assertEqual((run.errors, run.sources), ([], {"day01_vectors/add.cuh"}))
 
+    def test_a_link_named_by_its_address_gets_the_title(self):
+        self.put("docs/measured/day01_vectors.md", "<!-- Made. -->\n# Measured: Vectors\n")
+        self.assertEqual(self.stage().page("[docs/measured/day01_vectors.md](../docs/measured/day01_vectors.md) [docs/none.md](#a)\n", "day01_vectors/README.md"),
+                         "[Measured: Vectors](measured/index.md) [docs/none.md](#a)\n")
+
     def test_a_link_to_a_folder_lists_it(self):
         run = self.stage()
         self.assertEqual(run.relink("[a](../day01_vectors)", "day01_vectors/README.md"), "[a](index.md)")

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Builds the site: static pages made from the Markdown of the tree, which work from file: and without JavaScript.
 
-usage: ./course site [--out DIR] [--base PATH] [--serve [PORT]]
+usage: ./course site [--out DIR] [--base PATH] [--repository URL] [--serve [PORT]]
 
-  --out DIR       where the pages go; default: build/site/html
-  --base PATH     where the site lies on its server, for links of the page 404.html; default: /
-  --serve [PORT]  then serves the pages on 127.0.0.1, port 8000 or PORT, until Ctrl-C
+  --out DIR         where the pages go; default: build/site/html
+  --base PATH       where the site lies on its server, for links of the page 404.html; default: /
+  --repository URL  where a reader can clone the course: the front page and the sidebar link to it; default: no link
+  --serve [PORT]    then serves the pages on 127.0.0.1, port 8000 or PORT, until Ctrl-C
 
 The generator, Sphinx, is installed into build/site/venv on the first run, which needs network. Later runs reuse it.
 
@@ -17,6 +18,7 @@ import hashlib
 import http.server
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -43,11 +45,18 @@ def base_path(text):
     return text
 
 
+def web_address(text):
+    if not re.fullmatch(r"https?://[^\s()<>\"]+", text):
+        raise argparse.ArgumentTypeError(f"is '{text}'; expected an address that starts with https://")
+    return text
+
+
 def parse(arguments):
-    parser = argparse.ArgumentParser(prog="course site", usage="./course site [--out DIR] [--base PATH] [--serve [PORT]]",
+    parser = argparse.ArgumentParser(prog="course site", usage="./course site [--out DIR] [--base PATH] [--repository URL] [--serve [PORT]]",
                                      description="Builds the site, with Sphinx in build/site/venv.")
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, default=BUILD / "html", help="where the pages go; default: build/site/html")
     parser.add_argument("--base", metavar="PATH", type=base_path, default="/", help="where the site lies on its server; default: /")
+    parser.add_argument("--repository", metavar="URL", type=web_address, help="where a reader can clone the course; default: no link")
     parser.add_argument("--serve", metavar="PORT", type=port_number, nargs="?", const=8000, help="then serve it on 127.0.0.1; default: port 8000")
     return parser.parse_args(arguments)
 
@@ -94,13 +103,13 @@ def describe(folder, seconds):
     print(f"{folder / 'index.html'}: {pages} pages, {megabytes:.1f} MB, built in {seconds:.0f} s")
 
 
-def build(out, base):
+def build(out, base, repository=None):
     """Stages the sources and runs Sphinx; returns its exit code. Runs with the Python of the virtual environment."""
     import stage
     from sphinx.cmd.build import main as sphinx
 
     source = BUILD / "source"
-    errors = stage.stage(ROOT, source)
+    errors = stage.stage(ROOT, source, repository)
     for error in errors:
         print(error, file=sys.stderr)
     if errors:
@@ -122,9 +131,10 @@ def main(arguments):
         print(f"course: {error}", file=sys.stderr)
         return 2
     if pathlib.Path(sys.prefix) != python.parent.parent:
-        code = subprocess.run([str(python), __file__, "--out", str(options.out), "--base", options.base]).returncode
+        code = subprocess.run([str(python), __file__, "--out", str(options.out), "--base", options.base]
+                              + (["--repository", options.repository] if options.repository else [])).returncode
     else:
-        return build(options.out.resolve(), options.base)
+        return build(options.out.resolve(), options.base, options.repository)
     if code == 0:
         describe(options.out, time.monotonic() - start)
         if options.serve:

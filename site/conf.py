@@ -54,6 +54,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 def setup(app):
     app.add_config_value("course_navigation", SITE["navigation"], "html")
+    app.add_config_value("course_repository", SITE["repository"], "html")
     app.add_config_value("course_base", "/", "")
     app.connect("html-page-context", pages.no_toctree, priority=400)       # before the theme asks for it
     app.connect("html-page-context", pages.add_navigation, priority=600)   # after the theme

@@ -207,7 +207,7 @@ def access_table(trace):
     """Every access of every line, folded."""
     rows = [
         f"<tr><td>{one['line']}</td><td>{one['operation'].replace('_', ' ')}</td><td>{html.escape(one['array'])}</td><td>{one['bytes']}</td>"
-        f"<td>{one['requests']}</td><td>{each(one['transactions'], one['requests'])} {unit(one['space'])}</td>"
+        f"<td>{one['requests']}</td><td>{each(one['transactions'], one['requests'])} {unit(one['space'], one['transactions'] / max(one['requests'], 1))}</td>"
         f"<td>{each(one['ideal'], one['requests'])}</td><td>{each(one['active_lanes'], one['requests'])}</td></tr>"
         for one in trace["lines"]]
     heads = "".join(f"<th scope=col>{name}</th>" for name in (
@@ -246,7 +246,9 @@ def replay(root, trace, number):
         if first:
             distances = {b - a for a, b in zip(first, first[1:])}
             bytes_text = str(first[0])
-            if len(distances) == 1 and distances != {0}:
+            if len(first) <= 3:
+                bytes_text = ", ".join(map(str, first))
+            elif len(distances) == 1 and distances != {0}:
                 bytes_text += f", {first[0] + distances.copy().pop()}, …, {first[-1]}"
             elif distances and distances != {0}:
                 bytes_text = ", ".join(map(str, first))
@@ -360,16 +362,16 @@ def versions(root, day):
     return found
 
 
-def page(root, day, version, traces, before):
-    """Markdown of a version's page. `before`: name and traces of the version before, or None."""
+def page(root, day, version, traces, before, after=None):
+    """Markdown of a version's page. `before`: name and traces of the version before, or None; `after`: the name of the next one, or None."""
     measured_page = f"../../{short_name(day)}/measured/index.md"
     has_measured = (root / f"docs/measured/{day}.md").is_file()
     name = short_name(day)
     title = f"Day {int(name[3:])}" if name != day else day
     names = ", ".join(dict.fromkeys(f"`{trace['kernel']}`" for trace in traces))
     text = [f"# {title}: {version}", "",
-            f"A version of [{title[:1].lower() + title[1:]}](../../{name}/index.md), line by line: {names}. "
-            "The counts are those of an inspection on the CPU, which every access of every thread passes; the counters and times are a GPU's.", ""]
+            f"A version of [{title_of(root, day) or title}](../../{name}/index.md), line by line: {names}. "
+            "The counts come from an inspection on the CPU, which records every access; counters and times were measured on a GPU.", ""]
     stale = record_traces.changed_sources(root, traces)
     if stale:
         text += [f"*The counts were recorded before the last change of {', '.join(stale)}: lines may have moved.*", ""]
@@ -380,8 +382,8 @@ def page(root, day, version, traces, before):
                  f"## Source and counts{title}", "",
                  f"{trace['problem']}; {trace['launches']} launch{'' if trace['launches'] == 1 else 'es'}, {count_of(trace['blocks'], 'block')} of "
                  f"{trace['threads']} threads{sampled}. A *request* is one access of a warp. *Sectors* (32 bytes of global memory), *wavefronts* (one pass "
-                 "of shared memory) and *active lanes* are averages over a line's requests; ×8 means eight times the fewest "
-                 "that could do.", "",
+                 "of shared memory) and *active lanes* are averages over a line's requests. A cell with two numbers has two accesses, "
+                 "in the order of the table below the source. ×8: eight times the minimum.", "",
                  source_table(root, trace, number), "", access_table(trace), ""]
     text += ["## Measured", "", measured(root, day, version), ""]
     if has_measured:
@@ -389,9 +391,20 @@ def page(root, day, version, traces, before):
     if before:
         changes = difference(code_of_kernel(root, before[1]), code_of_kernel(root, traces))
         text += [f"## What changed since {before[0]}", "",
-                 f"Lines of [{before[0]}]({before[0]}.md) that went are marked -, new ones +.", "",
+                 f"Lines removed since [{before[0]}]({before[0]}.md) are marked -, added lines +.", "",
                  f'<pre class="kernel-diff" tabindex="0" role="region" aria-label="Difference to {html.escape(before[0])}">{blank_free(changes)}</pre>', ""]
+    ways = [f"Previous: [{before[0]}]({before[0]}.md)"] if before else []
+    ways += [f"Next: [{after}]({after}.md)"] if after else []
+    if ways:
+        text += ["---", "", " · ".join(ways), ""]
     return "\n".join(text)
+
+
+def title_of(root, day):
+    """ "Day 6: transpose", from the heading of the day's README up to a comma; empty if there is none."""
+    path = root / day / "README.md"
+    heading = re.match(r"(?:<!--.*?-->\s*)?# ([^\n]*)", path.read_text(encoding="utf-8"), re.S) if path.is_file() else None
+    return heading[1].split(",")[0] if heading else ""
 
 
 def blank_free(text):
@@ -403,9 +416,9 @@ def pages(root):
     """Page path -> Markdown."""
     found = {}
     for day in days(root):
-        before = None
-        for version, traces in versions(root, day).items():
-            found[f"kernels/{short_name(day)}/{version}"] = page(root, day, version, traces, before)
+        before, of_day = None, versions(root, day)
+        for (version, traces), after in zip(of_day.items(), [*of_day, None][1:]):
+            found[f"kernels/{short_name(day)}/{version}"] = page(root, day, version, traces, before, after)
             before = (version, traces)
     return found
 
@@ -414,6 +427,20 @@ def sample(root, day="day06_transpose", version="tiled"):
     """HTML: the replay of one kernel, for the front page; empty if there is no such trace."""
     traces = versions(root, day).get(version) if day in days(root) else None
     return replay(root, traces[0], 1) if traces else ""
+
+
+def on_front_page(root, day="day06_transpose", version="tiled"):
+    """HTML and Markdown: the replay of sample(), with what it shows; empty if there is no such trace."""
+    shown = sample(root, day, version)
+    if not shown:
+        return ""
+    trace, name = versions(root, day)[version][0], short_name(day)
+    numbers = [str(int(one[3:5])) for one in days(root)]
+    pages_of = f"Days {', '.join(numbers[:-1])} and {numbers[-1]} have" if len(numbers) > 1 else f"Day {numbers[0]} has"
+    return (f'Here a warp of [day {int(name[3:])}]({day}/README.md) transposes a tile in shared memory, in the kernel '
+            f'<a href="kernels/{name}/{version}.html"><code>{html.escape(trace["kernel"])}</code></a> of '
+            f'[`{trace["places"][0]["file"].rpartition("/")[2]}`]({trace["places"][0]["file"]}). Step through its accesses, or choose a lane. '
+            f"{about(trace)} {pages_of} a page for each kernel, which shows the replay beside the source.\n\n{shown}")
 
 
 def links(root, day):

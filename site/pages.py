@@ -21,6 +21,7 @@ def no_toctree(app, pagename, templatename, context, doctree):
 def add_navigation(app, pagename, templatename, context, doctree):
     """The parts and their pages. The theme makes its sidebar from it; pages of a day are listed only where it is shown."""
     navigation = app.config.course_navigation
+    context["course_search_form"] = SEARCH_FORM
 
     def entry(name, title, children, level):
         shown = pagename == name or pagename.startswith(os.path.dirname(name) + "/") or any(child[0] == pagename for child in children)
@@ -34,6 +35,9 @@ def add_navigation(app, pagename, templatename, context, doctree):
 
     context["furo_navigation_tree"] = "".join(f'<p class="caption" role="heading"><span class="caption-text">{html.escape(part)}</span></p><ul>'
                        + "".join(entry(*each, 1) for each in days) + "</ul>" for part, days in navigation)
+    if app.config.course_repository:
+        context["furo_navigation_tree"] += (f'<ul><li class="toctree-l1"><a class="reference external" href="{html.escape(app.config.course_repository)}">'
+                                            "The repository</a></li></ul>")
 
 
 def resolve_files(app, doctree, docname):
@@ -45,10 +49,11 @@ def resolve_files(app, doctree, docname):
             node["classes"] = [name for name in node["classes"] if name != "external"] + ["internal"]
 
 
-NOT_FOUND = """<h1>No such page</h1>
+SEARCH_FORM = """<form class="not-found" action="search.html" method="get" role="search" aria-label="The whole site">
+<input type="search" name="q" aria-label="Search"> <button type="submit">Search</button></form>"""
+NOT_FOUND = f"""<h1>No such page</h1>
 <p>The address leads to no page of this site. Search for what you are looking for:</p>
-<form class="not-found" action="search.html" method="get" role="search">
-<input type="search" name="q" aria-label="Search"> <button type="submit">Search</button></form>
+{SEARCH_FORM}
 <p>Or begin at the <a href="index.html">front page</a>.</p>
 """
 

@@ -257,11 +257,10 @@ def progress_page(root):
     text = json.dumps({"version": PROGRESS_VERSION, "days": data}, separators=(",", ":")).replace("<", "\\u003c")
     return f"""# Your progress
 
-The columns count what there is. Where a script may run they show what you have done: the answers
-that you have given in these pages, which only this browser keeps, and what `./course` has recorded
-in `my/progress.json` of your checkout, once you read that file in. Nothing is sent anywhere.
+Each row shows the questions that you answered right at the first try and the exercises you solved.
+Answers stay in this browser. To add what `./course` has recorded, open `my/progress.json` below.
 
 <div class="quiz-progress">
-<noscript><p>This page needs JavaScript to read a file. On the command line: <code>./course progress</code>.</p></noscript>
+<noscript><p>Without JavaScript the rows show how many there are. On the command line: <code>./course progress</code>.</p></noscript>
 </div>
 """ + "\n".join(rows) + f'\n\n<script type="application/json" id="quiz-days">{text}</script>\n'

@@ -75,8 +75,8 @@ def sentences(paragraph):
 
 
 def shortened(paragraph, most, from_end=False):
-    """The first or the last sentences, as many as fit into `most` characters, and at least one."""
-    all_of_them = sentences(paragraph)
+    """The first or the last sentences, as many as fit into `most` characters, and at least one; none in parentheses."""
+    all_of_them = [sentence for sentence in sentences(paragraph) if not (sentence.startswith("(") and sentence.endswith(")"))]
     kept = []
     for sentence in reversed(all_of_them) if from_end else all_of_them:
         if kept and len(" ".join(kept)) + len(sentence) > most:
@@ -163,11 +163,39 @@ def slides_of_section(section, folder):
             else:
                 before = text
         on_last_slide = 0
-    if not slides:
-        first = next((block.text for block in section.blocks if block.kind == "paragraph_open"), "")
-        if without_comments(first).strip():
-            slides.append(Slide(section.title, to_html(shortened(without_comments(first), 420))))
-    return slides
+    return slides or slide_of_text(section)
+
+
+def slide_of_text(section):
+    """A slide with the first paragraph, and with the list or the block that it leads to, as a list of at most one."""
+    blocks = [Block(block.kind, text) for block in section.blocks if (text := without_comments(block.text).strip())]
+    at = next((index for index, block in enumerate(blocks) if block.kind == "paragraph_open"), len(blocks))
+    if at == len(blocks) or blocks[at].text == "Not measured yet.":
+        return []
+    text, after = shortened(blocks[at].text, 420), ""
+    if text.endswith((":", ",")):
+        following = blocks[at + 1] if at + 1 < len(blocks) else Block("", "")
+        if following.kind in ("bullet_list_open", "ordered_list_open", "table_open"):
+            after = to_html(following.text)
+        elif following.kind == "fence" and fence_of(following)[1].count("\n") < MOST_LINES:
+            language, code = fence_of(following)
+            after = code_html(code, language)
+        else:  # what it leads to is too long
+            text = " ".join(sentences(text)[:-1])
+    return [Slide(section.title, to_html(text) + after)] if text else []
+
+
+def introduction_of(head, question):
+    """The first paragraph that says more than the chapter of the book and the day's question, without both."""
+    for block in head.blocks:
+        text = " ".join(without_comments(block.text).split())
+        if block.kind != "paragraph_open" or PICTURE.fullmatch(text):
+            continue
+        text = re.sub(r"^\*[^*]*\bPMPP\b[^*]*\*\s*", "", text)
+        text = text.replace(f"**{question}**", "", 1).replace(question, "", 1).strip()
+        if text:
+            return text
+    return ""
 
 
 def items_of(section):
@@ -191,8 +219,7 @@ def slides_of(folder, day, question):
     """All slides of a day's directory."""
     sections = sections_of((folder / "README.md").read_text(encoding="utf-8"))
     head, rest = sections[0], sections[1:]
-    introduction = next((without_comments(block.text) for block in head.blocks if block.kind == "paragraph_open"), "")
-    introduction = re.sub(r"^\*PMPP[^*]*\*\s*", "", introduction.strip())
+    introduction = introduction_of(head, question)
     slides = [Slide(head.title, f'<p class="question">{html.escape(question)}</p>' + to_html(shortened(introduction, 420)))]
     slides += slides_of_section(Section(head.title, [block for block in head.blocks if PICTURE.fullmatch(block.text.strip())]), folder)
     for section in rest:

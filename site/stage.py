@@ -32,6 +32,7 @@ COPIED = {".json", ".jsonl", ".pdf", ".csv", ".pgm", ".ppm"} | PICTURES   # link
 SCHEME = "course:"    # begins an address that conf.py makes relative to the page
 DAY_ROW = re.compile(r"^\| \[(?P<label>[^\]]*)\]\((?P<folder>[^)/]*)/README\.md\) \| (?P<question>[^|]*) \| (?P<needs>[^|]*) \| (?P<hours>[^|]*)"
                      r" \| (?P<exercises>[^|]*) \| (?P<best>[^|]*) \|$", re.M)
+NEED = re.compile(r"\[([^\]]*)\]\(([^)/]*)/README\.md\)")
 ANSWER = re.compile(r"<details><summary>(?P<summary>[^<]*)</summary>(?P<body>.*?)</details>", re.S)
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<language>[a-z+]*)\n(?P<first>[^\n]*)", re.M)
 
@@ -54,6 +55,7 @@ class Day:
     folder: str       # day15_reduction
     label: str        # 15 Reduction
     question: str
+    needs: tuple      # of (number, folder) of the days to read before
     hours: str
     part: str         # 2. Patterns
 
@@ -74,7 +76,7 @@ def read_days(root):
             part = line[4:].strip()
         row = DAY_ROW.match(line)
         if row:
-            days.append(Day(row["folder"], row["label"], row["question"], row["hours"].strip(), part))
+            days.append(Day(row["folder"], row["label"], row["question"], tuple(NEED.findall(row["needs"])), row["hours"].strip(), part))
     return days
 
 
@@ -101,6 +103,12 @@ def title_of(text):
     """The first heading, as plain text."""
     heading = re.search(r"^# +(.*)$", text, re.M)
     return re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).strip() if heading else ""
+
+
+def below_title(text, section):
+    """The page with a section between its title and what follows the title."""
+    before, title, rest = re.split(r"^(# .*)\n", text, maxsplit=1, flags=re.M)
+    return f"{before}{title}\n\n{section}\n{rest}"
 
 
 def outside_code(text):
@@ -144,6 +152,28 @@ def folded_hints(text):
     def fold(match):
         return f"<details><summary>{match['title']}</summary>\n\n{match['body'].strip()}\n\n</details>\n\n"
     return re.sub(r"^### (?P<title>Hint \d+)\n(?P<body>.*?)(?=^#{1,3} |\Z)", fold, text, flags=re.S | re.M)
+
+
+FIELDS = re.compile(r"^(?P<heading>## .*)\n+(?P<fields>(?:- [a-z_]+: .*\n(?:  .*\n)*)+)", re.M)
+
+
+def exercise_sheet(text, day):
+    """The exercises for a reader: how to begin, and of each one's fields only its file and its minutes."""
+    def shorten(match):
+        fields = dict(re.findall(r"^- (file|minutes): (.*)$", match["fields"], re.M))
+        shown = [fields[name] + suffix for name, suffix in (("file", ""), ("minutes", " minutes")) if name in fields]
+        return f"{match['heading']}\n\n{', '.join(shown)}\n"
+    begin = (f"`./course next {day}` copies the file to `my/`, `./course check` judges it, and `./course hint` helps:\n"
+             "[how exercises work](../docs/command.md#exercises).\n")
+    return below_title(FIELDS.sub(shorten, text), begin)
+
+
+def facts(root, day):
+    """A line for the head of a day: the days that it needs, its hours, its exercises."""
+    parts = ["Needs " + ", ".join(f"[{number}](../{folder}/README.md)" for number, folder in day.needs)] if day.needs else []
+    parts += [f"{day.hours} hours"] if day.hours else []
+    parts += ["[Exercises](exercises.md)"] if (root / day.folder / "exercises.md").is_file() else []
+    return " · ".join(parts) + "\n"
 
 
 def with_languages(text):
@@ -260,13 +290,24 @@ class Stage:
                 self.copied.add(there)
                 return f'<img src="{top}/files/{there}" {attributes}>'
             for theme, query in (("light", "not all"), ("dark", "all")):
-                self.write(f"extra/figures/{there[:-4]}.{theme}.svg", re.sub(r"\(prefers-color-scheme: *dark\)", query, svg))
+                self.write(f"extra/figures/{there[:-4]}.{theme}.svg", of_theme(svg, query))
             return "".join(f'<img class="only-{theme}" src="{top}/figures/{there[:-4]}.{theme}.svg" {attributes}>' for theme in ("light", "dark"))
         return re.sub(r"!\[([^\]]*)\]\(([^)\s]+)\)", tag, text)
 
     def page(self, text, path):
         """The Markdown of a page from that of the tree."""
-        return with_languages(self.relink(self.pictures(folded_answers(without_comments(text)), path), path))
+        return with_languages(self.relink(self.named(self.pictures(folded_answers(without_comments(text)), path)), path))
+
+    def named(self, text):
+        """Links with the address of a page as their text get the page's title."""
+        def name(match):
+            return f"[{title_of((self.root / match[1]).read_text(encoding='utf-8'))}](" if match[1] in self.pages else match[0]
+        return re.sub(r"\[(docs/[\w/]+\.md)\]\(", name, text)
+
+
+def of_theme(svg, query):
+    """The picture with its dark colours under another media query: "all" or "not all"."""
+    return re.sub(r"\s*\(prefers-color-scheme:\s*dark\)", " " + query, svg)
 
 
 def text_of(markdown):
@@ -311,8 +352,8 @@ def redirect_page(name):
             f'<p>This day is now <a href="../{name}/index.html">{name}</a>.</p></html>\n')
 
 
-def stage(root, target):
-    """Writes the sources of the site; returns a list of errors."""
+def stage(root, target, repository=None):
+    """Writes the sources of the site; returns a list of errors. `repository`: the address from which a reader can clone the course."""
     run = Stage(root, target)
     days = read_days(root)
     quizzes, charts, kernels, slides = (module(name) for name in ("quizzes", "charts", "kernels", "slides"))
@@ -340,10 +381,13 @@ def stage(root, target):
             continue
         if quizzes and folder in folders:
             text = quizzes.transform(folder, text)
-        body = run.page(folded_hints(text) if path.endswith("/exercises.md") else text, path)
+        if path.endswith("/exercises.md"):
+            text = folded_hints(exercise_sheet(text, short_name(folder)))
+        if path == f"{folder}/README.md" and folder in folders:
+            text = below_title(text, facts(root, folders[folder]))
+        body = run.page(text, path)
         if charts and path.startswith("docs/measured/"):
-            heading, _, rest = body.partition("\n")
-            body = f"{heading}\n\n{charts.section(root, pathlib.Path(path).stem)}\n{rest}"
+            body = below_title(body, charts.section(root, pathlib.Path(path).stem))
         if path == f"{folder}/README.md" and folder in folders:
             day = folders[folder]
             if slides and f"slides/{day.name}" in decks:
@@ -374,14 +418,15 @@ def stage(root, target):
 
     sections = [(title, [run.pages[path] for path in paths if path in run.pages]) for title, paths in SECTIONS]
     sections[0][1].extend(name for name in more if name.startswith("gpus/"))
-    sections[1][1].extend(name for name in more if name in ("slides/index", "progress"))
+    sections[0][1].extend(name for name in more if name == "progress")
+    sections[1][1].extend(name for name in more if name == "slides/index")
     placed = {name for _, names in sections for name in names} | {f"{day.name}/index" for day in days} | {"index"}
     placed |= {name for names in children.values() for name in names}
     sections[-1][1].extend(name for name in run.pages.values() if name not in placed)
 
     parts = list(dict.fromkeys(day.part for day in days))
     order = [f"{day.name}/index" for day in days] + [name for _, names in sections for name in names if not name.startswith("gpus/")]
-    run.write("index.md", run.page(front.page(root, days, kernels.sample(root) if kernels else ""), "README.md") + toctree(order, "index"))
+    run.write("index.md", run.page(front.page(root, days, kernels.on_front_page(root) if kernels else "", repository), "README.md") + toctree(order, "index"))
 
     # Source files: pages of their own. A folder's page lists its files.
     listings = {}
@@ -405,7 +450,7 @@ def stage(root, target):
                           for day in days if day.part == part]) for part in parts]
     navigation += [(title, [(name, titles.get(name) or name, []) for name in names]) for title, names in sections]
     static = [file for each in (quizzes, charts, kernels, slides) if each for file in getattr(each, "STATIC", [])]
-    run.write("site.json", json.dumps({"root": str(root), "navigation": navigation, "static": static, "days": {day.folder: day.name for day in days}}, indent=1))
+    run.write("site.json", json.dumps({"root": str(root), "repository": repository, "navigation": navigation, "static": static, "days": {day.folder: day.name for day in days}}, indent=1))
     run.remove_others()
     return run.errors
 

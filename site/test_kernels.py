@@ -88,6 +88,17 @@ class MadeUp(unittest.TestCase):
         self.assertIn('class="poor"', rows["10"])
         self.assertIn("&lt;", rows["10"])
 
+    def test_one_wavefront_is_one(self):
+        table = kernels.access_table(trace("first", 10, lines=[access(10, transactions=1, space="shared"), access(10, transactions=2, space="shared")]))
+        self.assertIn("<td>1 wavefront</td>", table)
+        self.assertIn("<td>2 wavefronts</td>", table)
+
+    def test_the_foot_leads_to_the_versions_before_and_after(self):
+        self.assertIn("\nNext: [second](second.md)", self.page("first"))
+        self.assertIn("\nPrevious: [first](first.md)", self.page("second"))
+        (self.root / "day99_made_up/README.md").write_text("# Day 99: made up, or not\n")
+        self.assertIn("A version of [Day 99: made up](../../day99/index.md)", self.page("first"))
+
     def test_raw_html_has_no_empty_line(self):
         for page in kernels.pages(self.root).values():
             for block in re.findall(r"^<(?:div|pre|details).*?(?=^## |\Z)", page, re.S | re.M):
@@ -107,7 +118,7 @@ class MadeUp(unittest.TestCase):
     def test_steps_are_said_in_words(self):
         page = self.page("first")
         for text in ('32 lanes load 4 bytes each from "in": 4 sectors</td><td>0, 4, …, 124',
-                     '2 lanes store 4 bytes each to "tile": 2 wavefronts, ideal 1', "32 lanes wait at the barrier of the block"):
+                     '2 lanes store 4 bytes each to "tile": 2 wavefronts, ideal 1</td><td>8, 136</td>', "32 lanes wait at the barrier of the block"):
             self.assertIn(text, html.unescape(page))
         self.assertIn("32 lanes wait at __shfl_xor_sync", self.page("second"))
 
@@ -124,6 +135,13 @@ class MadeUp(unittest.TestCase):
         data = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', alone)[0])
         self.assertEqual([place["text"] for place in data["places"]], ["out[threadIdx.x] = in[threadIdx.x] < 1;"] * 2 + ["__syncthreads();"])
         self.assertEqual(data["places"][2]["what"], "the barrier of the block")
+
+    def test_the_front_page_says_what_it_replays(self):
+        self.assertEqual(kernels.on_front_page(self.root), "")
+        text = kernels.on_front_page(self.root, "day99_made_up", "first")
+        for part in ('<a href="kernels/day99/first.html"><code>first</code></a> of [`made_up.cuh`](day99_made_up/made_up.cuh)', "Warp 0 of block (0, 0, 0)", "p 32",
+                     "Day 99 has a page for each kernel"):
+            self.assertIn(part, text)
 
     def test_a_page_has_the_difference_to_the_version_before(self):
         self.assertNotIn("kernel-diff", self.page("first"))

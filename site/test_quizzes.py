@@ -71,7 +71,7 @@ def in_script(expression, cases):
     """[the value of `expression` for (typed, question) in cases], by static/quiz.js."""
     program = f'require({json.dumps(str(SITE / "static" / "quiz.js"))});' + (
         'const cases = JSON.parse(require("fs").readFileSync(0, "utf8"));'
-        "const { isRight, checked, merged } = globalThis.courseQuiz;"
+        "const { isRight, isAnswer, checked, merged } = globalThis.courseQuiz;"
         f"console.log(JSON.stringify(cases.map({expression})));"
     )
     done = subprocess.run([node(), "-e", program], input=json.dumps(cases), capture_output=True, text=True, check=True)
@@ -192,6 +192,11 @@ class Judging(unittest.TestCase):
         for (typed, key, right), judged in zip(cases, in_script("([typed, question]) => isRight(typed, question)", data)):
             with self.subTest(typed=typed[:20], key=key):
                 self.assertEqual(judged, right)
+
+    def test_a_word_is_no_number(self):
+        number, choice = {"kind": "number", "value": "4"}, {"kind": "choice", "key": "b"}
+        cases = [("four", number), ("", number), ("4", number), ("about 4 us", number), ("b", choice), (" ", choice)]
+        self.assertEqual(in_script("([typed, question]) => isAnswer(typed, question)", cases), [False, False, True, True, True, False])
 
     def test_what_is_kept_is_checked(self):
         good = {"version": 2, "exercises": {"day15/shuffle": {"solved": True, "stars": 3}}, "questions": {"day15/1": True}}

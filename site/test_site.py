@@ -9,6 +9,7 @@ from unittest import mock
 SITE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(SITE))
 import build  # noqa: E402
+import front  # noqa: E402
 import glossary  # noqa: E402
 import source  # noqa: E402
 import stage  # noqa: E402
@@ -19,7 +20,7 @@ README = """# CUDA
 
 | day | question | needs | hours | exercises | best beside a library |
 | --- | --- | --- | --: | --: | --- |
-| [01 Vectors](day01_vectors/README.md) | Which thread? |  | 1.5 | 4 |  |
+| [01 Vectors](day01_vectors/README.md) | Which thread? | [00](day00_first/README.md) | 1.5 | 4 |  |
 """
 
 
@@ -57,12 +58,18 @@ class Addresses(Tree):
     def test_days_come_from_the_front_page_with_their_part(self):
         day, = stage.read_days(self.root)
         self.assertEqual((day.name, day.label, day.part, day.question), ("day01", "01 Vectors", "1. A first kernel", "Which thread?"))
+        self.assertEqual((day.needs, day.hours), ((("00", "day00_first"),), "1.5"))
 
     def test_links_lead_to_pages_and_to_pages_of_sources(self):
         run = self.stage()
         text = run.relink("[a](add.cuh#L2) [b](../README.md#cuda) [c](https://x.org/README.md) `[d](none.md)`", "day01_vectors/README.md")
         self.assertEqual(text, "[a](course:source/day01_vectors/add.cuh.html#L2) [b](../index.md#cuda) [c](https://x.org/README.md) `[d](none.md)`")
         self.assertEqual((run.errors, run.sources), ([], {"day01_vectors/add.cuh"}))
+
+    def test_a_link_named_by_its_address_gets_the_title(self):
+        self.put("docs/measured/day01_vectors.md", "<!-- Made. -->\n# Measured: Vectors\n")
+        self.assertEqual(self.stage().page("[docs/measured/day01_vectors.md](../docs/measured/day01_vectors.md) [docs/none.md](#a)\n", "day01_vectors/README.md"),
+                         "[Measured: Vectors](measured/index.md) [docs/none.md](#a)\n")
 
     def test_a_link_to_a_folder_lists_it(self):
         run = self.stage()
@@ -89,6 +96,23 @@ class Texts(Tree):
         self.assertEqual(stage.folded_hints("### Hint 1\nThis.\n\nThat.\n\n## next\nText\n"),
                          "<details><summary>Hint 1</summary>\n\nThis.\n\nThat.\n\n</details>\n\n## next\nText\n")
 
+    def test_an_exercise_has_its_file_and_its_minutes(self):
+        text = "# E\n\nText.\n\n## naive\n- kernels: `k`\n- file: `a.cuh`\n- tests: `*/naive`,\n  `*/b`\n- minutes: 10\n\nWrite.\n- kept: no\n"
+        sheet = stage.exercise_sheet(text, "day01")
+        self.assertTrue(sheet.startswith("# E\n\n`./course next day01` copies the file to `my/`, `./course check` judges it"), sheet)
+        self.assertIn("## naive\n\n`a.cuh`, 10 minutes\n\nWrite.\n- kept: no\n", sheet)
+        self.assertNotIn("kernels:", sheet)
+
+    def test_every_exercise_of_the_tree_has_minutes(self):
+        for path in SITE.parent.glob("*/exercises.md"):
+            sheet = stage.exercise_sheet(path.read_text(), path.parent.name[:5])
+            self.assertNotRegex(sheet, r"(?m)^- (kernels|file|tests|version|traffic|streams|needs|children|cause|starts_from|minutes): ", path)
+
+    def test_a_day_names_what_it_needs(self):
+        self.put("day01_vectors/exercises.md", "# E\n")
+        self.assertEqual(stage.facts(self.root, stage.read_days(self.root)[0]), "Needs [00](../day00_first/README.md) · 1.5 hours · [Exercises](exercises.md)\n")
+        self.assertIn("needs 00 · 1.5 h<", front.card("1. A", stage.read_days(self.root)))
+
     def test_comments_go_except_in_code(self):
         self.assertEqual(stage.without_comments("a <!-- b\nc --> d `<!-- e -->`"), "a  d `<!-- e -->`")
 
@@ -104,12 +128,34 @@ class Texts(Tree):
         self.assertIn("@media not all {}", (self.root / "out/extra/figures/day01_vectors/a.light.svg").read_text())
         self.assertIn("@media all {}", (self.root / "out/extra/figures/day01_vectors/a.dark.svg").read_text())
 
+    def test_pictures_of_the_tree_keep_their_dark_colours(self):
+        """A query that is not separated from @media, as in "@mediaall", is dropped with all its colours."""
+        root = SITE.parent
+        pictures = [root / name for name in stage.check_links.known_to_git(root) if name.endswith(".svg") and (root / name).is_file()]
+        dark = [path for path in pictures if "prefers-color-scheme" in path.read_text()]
+        self.assertGreater(len(dark), 50)
+        for path in dark:
+            for query in ("all", "not all"):
+                changed = stage.of_theme(path.read_text(), query)
+                self.assertRegex(changed, rf"@media {query}\s*\{{", path)
+                self.assertNotRegex(changed, r"@media(all|not)|prefers-color-scheme:\s*dark", path)
+
+    def test_a_section_comes_below_the_title(self):
+        self.assertEqual(stage.below_title("\n# A\n\nText\n\n# B\n", "charts"), "\n# A\n\ncharts\n\nText\n\n# B\n")
+
     def test_lines_of_sources_can_be_linked_to(self):
         page = source.page(self.root, "day01_vectors/add.cuh")
         self.assertIn('id="L2"', page)
         self.assertNotIn('id="L3"', page)
         self.assertIn("&lt;", page)
         self.assertIn('href="../../day01/index.html"', page)
+
+
+class Front(Tree):
+    def test_the_repository_is_a_link_where_it_is_known(self):
+        self.put("README.md", "# C\n\nText.\n\n```cpp\n```\n\n```sh\n./course\n```\n")
+        self.assertIn("Clone the repository, then run in its root:", front.page(self.root, []))
+        self.assertIn("Clone [the repository](https://x.org/c), then", front.page(self.root, [], "", "https://x.org/c"))
 
 
 class Redirects(Tree):
@@ -137,11 +183,13 @@ class Glossary(unittest.TestCase):
 class Arguments(unittest.TestCase):
     def test_defaults(self):
         options = build.parse([])
-        self.assertEqual((options.out, options.base, options.serve), (build.BUILD / "html", "/", None))
+        self.assertEqual((options.out, options.base, options.repository, options.serve), (build.BUILD / "html", "/", None, None))
+        self.assertEqual(build.parse(["--repository", "https://example.org/a/b"]).repository, "https://example.org/a/b")
         self.assertEqual(build.parse(["--serve"]).serve, 8000)
 
     def test_wrong_arguments_are_named(self):
-        for arguments, message in ((["--serve", "70000"], "is '70000'; expected a port, 1 to 65535"), (["--base", "x"], "is 'x'; expected a path")):
+        for arguments, message in ((["--serve", "70000"], "is '70000'; expected a port, 1 to 65535"), (["--base", "x"], "is 'x'; expected a path"),
+                                   (["--repository", "x"], "is 'x'; expected an address")):
             with self.subTest(arguments), mock.patch("sys.stderr") as said, self.assertRaises(SystemExit) as stop:
                 build.parse(arguments)
             self.assertEqual(stop.exception.code, 2)

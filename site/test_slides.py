@@ -1,4 +1,5 @@
 """Tests of slides.py, with a day of their own and with the days of the tree."""
+import html
 import html.parser
 import pathlib
 import re
@@ -132,6 +133,15 @@ class Slides(unittest.TestCase):
         self.assertRegex(self.bodies()[4], r"How many\?</p>\n<details><summary>Answer</summary><p><strong>4</strong>. Two and\ntwo.")
         self.assertNotIn("details", self.bodies()[4].split("<details>")[0])
 
+    def test_a_paragraph_brings_the_list_that_it_leads_to(self):
+        def body(markdown):
+            (slide,) = slides.slides_of_section(slides.sections_of(f"## T\n\n{markdown}")[0], self.root)
+            return slide.body
+        self.assertIn("<li>one</li>", body("There are two:\n\n- one\n- two\n"))
+        self.assertEqual(body("It prints. This is it:\n\n```\n" + "x\n" * 11 + "```\n"), "<p>It prints.</p>\n")
+        self.assertEqual(body("It prints. (Mostly.) Always.\n"), "<p>It prints. Always.</p>\n")
+        self.assertEqual(slides.slides_of_section(slides.sections_of("## T\n\nNot measured yet.\n")[0], self.root), [])
+
     def test_the_list_of_decks_names_the_day(self):
         self.assertIn('<a href="day97.html">Day 97: Dots</a>', self.made()["slides/index"])
 
@@ -171,6 +181,15 @@ class Tree(unittest.TestCase):
                 self.assertEqual(text.count("<h2>Predict, "), questions)
                 self.assertIn("<h2>You can now</h2>", text)
                 self.assertNotIn("<!--", text)
+                for number, slide in enumerate(re.findall(r"</h[12]>\n(.*?)\n</section>", text, re.S), 1):
+                    said = re.sub(r"<[^>]*>", "", slide).strip()
+                    if "<img" not in slide:
+                        self.assertNotRegex(said, r"^$|^Not measured yet\.$", f"{path}, slide {number}")
+                    if not slide.rstrip().endswith("</pre>"):
+                        self.assertNotRegex(said, r"[:,]$", f"{path}, slide {number}")
+                question = next(question for _, day, _, question in slides.days(ROOT) if day == path.removeprefix("slides/"))
+                first = re.search(r'id="slide-1".*?</section>', text, re.S)[0]
+                self.assertEqual(" ".join(first.split()).count(html.escape(question)), 1, path)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,12 @@
     return number !== null && Math.abs(number - wanted) <= Math.abs(wanted) * (Number(question.about) || ROUNDING);
   }
 
+  // Whether `typed` can be judged: a word in place of a number is no answer yet.
+  function isAnswer(typed, question) {
+    typed = typed.trim();
+    return typed !== "" && (question.kind === "choice" || numberIn(typed.replace(/^about /, "")) !== null);
+  }
+
   // --- What is kept ---
 
   const empty = () => ({ version: VERSION, exercises: {}, questions: {} });
@@ -96,7 +102,7 @@
     return all;
   }
 
-  globalThis.courseQuiz = { isRight, checked, merged }; // for site/test_quizzes.py
+  globalThis.courseQuiz = { isRight, isAnswer, checked, merged }; // for site/test_quizzes.py
   if (typeof document === "undefined") return;
 
   // --- The page ---
@@ -159,9 +165,9 @@
       const typed = question.kind === "choice"
         ? (form.querySelector("input:checked") || { value: "" }).value
         : form.querySelector("input").value;
-      if (typed.trim() === "") {
+      if (!isAnswer(typed, question)) {
         result.className = "quiz-result";
-        result.textContent = question.kind === "choice" ? "Choose one first." : `Type ${question.expected} first.`;
+        result.textContent = question.kind === "choice" ? "Choose one first." : "Type a number first.";
         return;
       }
       const right = isRight(typed, question);
@@ -195,6 +201,7 @@
     };
     const recalls = answers.map((answer) => addForm(answer, refresh));
     const clear = () => {
+      if (!confirm("Clear your answers to these questions?")) return;
       const progress = load();
       for (const answer of answers) {
         delete progress.questions[answer.dataset.quiz];

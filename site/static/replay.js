@@ -72,8 +72,16 @@
       this.at = 0;
       this.lane = 0;
       this.timer = null;
+      const widest = new Map();
+      this.steps.forEach((step, i) => {
+        const place = data.recorded[i][0], before = widest.get(place);
+        if (!before || step.transactions > before.transactions) widest.set(place, step);
+      });
+      this.widest = [...widest.values()];
       this.build(root);
       this.show();
+      this.keepHeight();
+      window.addEventListener("resize", () => this.keepHeight());
     }
 
     build(root) {
@@ -199,6 +207,25 @@
       [...this.lanes.children].forEach((cell, lane) => {
         cell.className = "cell" + (step.lanes.includes(lane) ? " on" : "") + (lane === this.lane ? " chosen" : "");
       });
+      this.draw(step);
+    }
+
+    // The memory keeps the height of its tallest step, so that the text below does not move. Of each place in the
+    // source only the step with the most transactions is drawn for that.
+    keepHeight() {
+      if (this.box.offsetWidth === this.width) return;
+      this.width = this.box.offsetWidth;
+      this.memory.style.minHeight = "";
+      let tallest = 0;
+      for (const step of this.widest) {
+        this.draw(step);
+        tallest = Math.max(tallest, this.memory.offsetHeight);
+      }
+      this.memory.style.minHeight = `${tallest}px`;
+      this.show();
+    }
+
+    draw(step) {
       this.memory.replaceChildren();
       this.memory.className = "replay-memory " + (step.space || "waits");
       if (!step.space) {
@@ -227,7 +254,7 @@
     // A row of 32 words is a row of the banks; above each bank, how many words of it are accessed.
     showBanks(step, words) {
       this.caption.textContent =
-        `"${step.array}", shared memory: a column is a bank, a row has 32 words of 4 bytes. In the head: different words of each bank. In a cell: its lane.`;
+        `"${step.array}", shared memory: a column is a bank, a row has 32 words of 4 bytes. Above each bank: how many different words are accessed. In a cell: its lane.`;
       const inBank = new Array(BANKS).fill(0);
       for (const word of words.keys()) ++inBank[word % BANKS];
       const most = Math.max(...inBank);

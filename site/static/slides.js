@@ -47,11 +47,12 @@
     Home: () => show(0), End: () => show(slides.length - 1), a: toggleAll,
   };
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey || !keys[event.key]) return;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key; // A with Shift or Caps Lock, too
+    if (event.ctrlKey || event.altKey || event.metaKey || !keys[key]) return;
     const inside = event.target.closest("a, button, summary, pre, .wide");
-    if (inside && (event.key === " " || (inside.matches("pre, .wide") && event.key.startsWith("Arrow")))) return;
+    if (inside && (key === " " || (inside.matches("pre, .wide") && key.startsWith("Arrow")))) return;
     event.preventDefault();
-    keys[event.key]();
+    keys[key]();
   });
   window.addEventListener("hashchange", () => show(numberInAddress()));
 

@@ -181,6 +181,24 @@ class Glossary(unittest.TestCase):
 
 
 class Arguments(unittest.TestCase):
+    def test_other_files_are_not_removed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder)
+            build.check_folder(out)
+            build.check_folder(out / "new")
+            (out / "mine.html").touch()
+            with self.assertRaisesRegex(build.SetupError, "which holds files that are not of a site"):
+                build.check_folder(out)
+            with self.assertRaisesRegex(build.SetupError, "a file; expected a directory"):
+                build.check_folder(out / "mine.html")
+            (out / ".buildinfo").touch()
+            build.check_folder(out)
+
+    def test_a_port_in_use_is_named(self):
+        with mock.patch.object(build.http.server, "ThreadingHTTPServer", side_effect=OSError(98, "Address already in use")):
+            with self.assertRaisesRegex(build.SetupError, "^--serve is 8000: Address already in use; expected a free port$"):
+                build.serve(pathlib.Path("html"), 8000)
+
     def test_defaults(self):
         options = build.parse([])
         self.assertEqual((options.out, options.base, options.repository, options.serve), (build.BUILD / "html", "/", None, None))

@@ -1,6 +1,6 @@
 // Layers of which one array has more than 2^31 elements: x, the weights, or the results. Nearly all
-// of an input is NaN; only what a few tokens need has values. So an offset that is computed in 32
-// bits leads to a NaN or out of the array.
+// of an input is NaN; only what a few tokens need has values. So an offset that is computed as an
+// `int` leads to a NaN or out of the array.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,15 +31,23 @@ template <class T>
 struct FarOffsets {
     using Launcher = void (*)(const LayerOf<T>&, Workspace&, cudaStream_t);
 
-    // Around `elements` elements in the array that is large.
-    static void expect_right(Launcher launch, std::size_t elements) {
-        expect_right_in_weights(launch, elements);
+    // At least `elements` elements in the array that is large. Rows have a multiple of `multiple`
+    // elements: with 8, rows of BF16 are aligned.
+    static void expect_right(Launcher launch, std::size_t elements, std::size_t multiple = 1) {
+        const auto rounded_up = [multiple](std::size_t size) {
+            return (size + multiple - 1) / multiple * multiple;
+        };
+        const std::size_t hidden = rounded_up(65);
+        expect_right_in_weights(launch, hidden, rounded_up(elements / ((kExperts - 2) * hidden) + 1));
         const std::size_t tokens = std::min(std::size_t{1} << 12, elements / 64);
-        expect_right_in_rows(launch, {tokens, elements / tokens + 1, 8, 1, 1});
-        expect_right_in_rows(launch, {tokens, 2, elements / tokens + 1, 1, 1});
+        const std::size_t in_row = rounded_up(elements / tokens + 1);
+        expect_right_in_rows(launch, {tokens, in_row, 8, 1, 1});
+        expect_right_in_rows(launch, {tokens, rounded_up(2), in_row, 1, 1});
     }
 
   private:
+    static constexpr std::size_t kExperts = 256;
+
     static std::vector<T> data(std::size_t size, std::uint64_t seed) {
         return course::make_data<T>(size, course::DataPattern::kSignedUniform, seed);
     }
@@ -68,25 +76,22 @@ struct FarOffsets {
         EXPECT_TRUE(result.ok()) << name(all) << ": is each offset computed in 64 bits? " << result.message();
     }
 
-    // All tokens choose the last two of 256 experts.
-    static void expect_right_in_weights(Launcher launch, std::size_t elements) {
-        constexpr std::size_t kExperts = 256;
-        constexpr std::size_t kHidden = 65;
-        const std::size_t width = elements / (kExperts * kHidden) + 1;
-        const Shape all{5, kHidden, width, kExperts, 2};
-        const Shape few{5, kHidden, width, 2, 2};
+    // All tokens choose the last two experts.
+    static void expect_right_in_weights(Launcher launch, std::size_t hidden, std::size_t width) {
+        const Shape all{5, hidden, width, kExperts, 2};
+        const Shape few{5, hidden, width, 2, 2};
         const std::vector<float> logits =
             course::make_data<float>(few.tokens * few.experts, course::DataPattern::kSignedUniform, 1);
         std::vector<float> all_logits(all.tokens * kExperts, -9);
         for (std::size_t i = 0; i < logits.size(); ++i)
             all_logits[i / 2 * kExperts + kExperts - 2 + i % 2] = logits[i];
-        const std::vector<T> x = data(few.tokens * kHidden, 2);
-        const std::vector<T> weights = data(few.experts * kHidden * width, 3);
+        const std::vector<T> x = data(few.tokens * hidden, 2);
+        const std::vector<T> weights = data(few.experts * hidden * width, 3);
 
         const course::DeviceBuffer<float> logits_device{std::span<const float>(all_logits)};
         const course::DeviceBuffer<T> x_device{std::span<const T>(x)};
-        course::DeviceBuffer<T> weights_device = filled_with_nan(kExperts * kHidden * width);
-        copy(weights_device.data() + (kExperts - 2) * kHidden * width, std::span<const T>(weights));
+        course::DeviceBuffer<T> weights_device = filled_with_nan(kExperts * hidden * width);
+        copy(weights_device.data() + (kExperts - 2) * hidden * width, std::span<const T>(weights));
         course::DeviceBuffer<float> out(all.tokens * width);
         Workspace workspace(all);
         launch({all, logits_device.span(), x_device.span(), std::as_const(weights_device).span(), out.span()},

@@ -49,7 +49,8 @@ void run_waiting(const Layer& layer, Workspace& workspace, cudaStream_t stream) 
     CUDA_CHECK_LAUNCH();
 }
 
-// Logits, x and all weights are read once, the result is written.
+// Logits, x and all weights are read once, the result is written. The program, which has the
+// logits, subtracts the weights of experts without tokens.
 course::Work work_of(const Shape& shape) {
     const auto written = static_cast<double>(shape.tokens * shape.width * sizeof(float));
     const auto read = static_cast<double>(

@@ -61,6 +61,15 @@ struct Data {
         return {shape, inputs.logits.span(), inputs.x.span(), inputs.weights.span(), out.span()};
     }
 
+    // Bytes of the weights of experts that no token chose. They need not be loaded.
+    double unused_bytes() const {
+        const std::vector<int> starts = day27::route_on_cpu(shape, logits_host).starts;
+        std::size_t unused = 0;
+        for (std::size_t expert = 0; expert < shape.experts; ++expert)
+            unused += starts[expert] == starts[expert + 1] ? 1 : 0;
+        return static_cast<double>(unused * shape.hidden * shape.width * sizeof(T));
+    }
+
     // The first tokens and the last; all others must not have a NaN.
     course::VerifyResult verify() const {
         const std::vector<float> all = out.to_host();
@@ -111,6 +120,9 @@ course::UsualCase<Data<T>> usual_case(const course::Dims& size, bool skewed, con
     usual.versions(versions, shape, [](const auto& version, Data<T>& data, cudaStream_t stream) {
         version.launcher(data.layer(), data.workspace, stream);
     });
+    const double unused_bytes = usual.data->unused_bytes();
+    for (course::Contestant& contestant : usual.result.contestants)
+        contestant.work.bytes -= unused_bytes;
     return usual;
 }
 
@@ -118,13 +130,15 @@ template <bool kSkewed>
 course::Case make_case(const course::Dims& size) {
     auto usual = usual_case<float>(size, kSkewed, "mixture", "float", day27::versions());
     // In this one the host waits for the counts, so its clock has to time them.
-    for (course::Contestant& contestant : usual.result.contestants)
-        contestant.on_host = contestant.drives_device = contestant.name == "sorted";
+    for (course::Contestant& contestant : usual.result.contestants) {
+        contestant.on_host = contestant.name == "sorted";
+        contestant.drives_device = contestant.on_host;
+    }
     Data<float>& data = *usual.data;
     usual.add({.name = "cublas_products",
                .role = course::Role::kPeer,
                .launch = day27::make_cublas(data.layer(), data.logits_host),
-               .work = day27::versions().front().work(data.shape),
+               .work = usual.result.contestants.front().work,
                .cannot_run = day27::why_no_cublas()});
     return usual.result;
 }

@@ -93,9 +93,9 @@ Expected layer_on_cpu(const Shape& shape, std::span<const float> logits, std::sp
                 }
             }
             // The product: a sum of `hidden` terms, of which a tensor core cuts off up to two units
-            // each. The gate: its logit's difference is rounded,
-            // which exp turns into a relative error; exp, the sum and the quotient have a few
-            // roundings each. Then the sum of k terms.
+            // each. The gate: its logit's difference is rounded, which exp turns into a relative
+            // error; exp, the sum and the quotient have a few roundings each. Then the sum of k
+            // terms.
             const double largest = *std::ranges::max_element(choice.distance);
             const double of_sum = sums == Sums::kRounded ? 2 * (std::sqrt(hidden) + 2) : 2 * 2 * (hidden + 1);
             const double of_gate = choice.distance[j] + largest + 8 + static_cast<double>(shape.chosen);

@@ -109,7 +109,7 @@ course::Case make_case(const course::Dims& size) {
     course::require(
         size.size() == 5, "--size has ", size.size(),
         " extents; expected 5: batch x heads x heads of K x tokens x columns of a head, for example "
-        "16x32x8x8192x128; or 3: batch x proposed tokens x words of the vocabulary");
+        "16x32x8x8192x128; or 3: batch x proposed tokens x tokens of the vocabulary");
     const Shape shape{size[0], size[1], size[2], 1, size[3], size[4]};
     const bool too_many_heads = shape.heads_kv > 0 && shape.rows() > day29::kMostRows;  // pages allow more
     if (day29::is_latent(size) || too_many_heads || (kRagged && shape.batch == 1))

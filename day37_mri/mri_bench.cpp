@@ -72,10 +72,13 @@ std::string unwritten_voxels(const std::vector<float>& values) {
     return count == 0 ? "" : " " + std::to_string(count) + " voxels are NaN";
 }
 
-// `rotation` has a larger bound (beyond/runs.cuh), which is good for all here.
-course::VerifyResult verify(const Data& data, const std::vector<float>& re, const std::vector<float>& im) {
+// `rotation` has a larger bound (beyond/runs.cuh), which is good for all versions.
+constexpr day37::ErrorOfTerm kErrorOfVersions{.fixed = 10 + 30};
+
+course::VerifyResult verify(const Data& data, const std::vector<float>& re, const std::vector<float>& im,
+                            const day37::ErrorOfTerm& error = kErrorOfVersions) {
     course::VerifyResult result =
-        day37::verify_sums(data.every(re), data.every(im), data.expected, data.k.size(), {.fixed = 10 + 30});
+        day37::verify_sums(data.every(re), data.every(im), data.expected, data.k.size(), error);
     result.damage += unwritten_voxels(re) + unwritten_voxels(im);
     return result;
 }
@@ -89,45 +92,58 @@ std::string why_no_gridding(const Grid& grid) {
     return day37::why_no_fft();
 }
 
-// Approximate sums (beyond/gridding.cuh), within the bound of their window. They are not counted as
-// operations of all waves, which would be more than a GPU can do.
-course::Contestant gridded(const std::shared_ptr<Data>& data, int width, const course::Work& work) {
-    course::Contestant contestant{.name = "gridded_w" + std::to_string(width),
-                                  .role = course::Role::kPeer,
-                                  .work = {.bytes = work.bytes, .written = work.written},
-                                  .cannot_run = why_no_gridding(data->grid)};
-    if (!contestant.cannot_run.empty()) return contestant;
-    const auto gridding = std::make_shared<day37::Gridding>(data->grid, data->grid, data->k.size(), width);
-    contestant.launch = [data, gridding](cudaStream_t stream) {
-        gridding->sum(data->kspace(), day37::Spreading::kTiled, {data->re.span(), data->im.span()}, stream);
-    };
-    contestant.verify = [data, gridding, width] {
-        const Grid points = gridding->extents();
-        const day37::SpreadOnCpu spread =
-            day37::spread_on_cpu(data->k, data->grid, data->grid, points, width);
-        const day37::ErrorOfTerm error =
-            day37::gridding_error(spread, points, data->k.size(), width, data->expected.weight.front());
-        const std::vector<float> re = data->re.to_host();
-        const std::vector<float> im = data->im.to_host();
-        course::VerifyResult result =
-            day37::verify_sums(data->every(re), data->every(im), data->expected, data->k.size(), error);
-        result.damage += unwritten_voxels(re) + unwritten_voxels(im) + data->re.damage() + data->im.damage();
-        return result;
-    };
-    return contestant;
-}
-
-course::Case make_case(const course::Dims& size) {
+day37::Problem problem_of(const course::Dims& size) {
     if (size.size() != 4)
         throw std::invalid_argument("size has " + std::to_string(size.size()) +
                                     " numbers; expected four, voxels in x, y and z, and samples, for "
                                     "example 64x64x64x2000");
-    const Grid grid{size[0], size[1], size[2]};
-    const std::size_t samples = size[3];
-    const day37::Problem problem{grid, samples};
-    const std::string name = std::to_string(grid.nx) + "x" + std::to_string(grid.ny) + "x" +
-                             std::to_string(grid.nz) + " voxels " + std::to_string(samples) + " samples";
-    course::UsualCase<Data> usual("mri " + name, "float", std::make_shared<Data>(grid, samples));
+    return {Grid{size[0], size[1], size[2]}, size[3]};
+}
+
+std::string name_of(const day37::Problem& problem) {
+    const Grid& grid = problem.grid;
+    return std::to_string(grid.nx) + "x" + std::to_string(grid.ny) + "x" + std::to_string(grid.nz) +
+           " voxels " + std::to_string(problem.samples) + " samples";
+}
+
+// Approximate sums (beyond/gridding.cuh), by windows of kWidth points, within the bound of the
+// window. They are not counted as operations of all waves, which would be more than a GPU can do.
+template <int kWidth>
+course::Case make_gridded_case(const course::Dims& size) {
+    const day37::Problem problem = problem_of(size);
+    const Grid& grid = problem.grid;
+    course::UsualCase<Data> usual("mri gridded w" + std::to_string(kWidth) + " " + name_of(problem), "float",
+                                  std::make_shared<Data>(grid, problem.samples));
+    const std::string reason = why_no_gridding(grid);
+    const auto gridding =
+        reason.empty() ? std::make_shared<day37::Gridding>(grid, grid, problem.samples, kWidth) : nullptr;
+    usual.output(&Data::re, [gridding](Data& data, const std::vector<float>& re) {
+        const Grid points = gridding->extents();
+        const day37::SpreadOnCpu spread = day37::spread_on_cpu(data.k, data.grid, data.grid, points, kWidth);
+        const day37::ErrorOfTerm error =
+            day37::gridding_error(spread, points, data.k.size(), kWidth, data.expected.weight.front());
+        course::VerifyResult result = verify(data, re, data.im.to_host(), error);
+        result.damage += data.im.damage();
+        return result;
+    });
+    usual.also_spoil([](Data& data) { data.im.spoil(); });
+    const course::Work work = day37::versions().front().work(problem);
+    for (const day37::NamedSpreading& spreading : day37::kSpreadings)
+        usual.add({.name = spreading.name,
+                   .launch =
+                       [data = usual.data, gridding, how = spreading.how](cudaStream_t stream) {
+                           gridding->sum(data->kspace(), how, {data->re.span(), data->im.span()}, stream);
+                       },
+                   .work = {.bytes = work.bytes, .written = work.written},
+                   .cannot_run = reason});
+    return usual.result;
+}
+
+course::Case make_case(const course::Dims& size) {
+    const day37::Problem problem = problem_of(size);
+    const Grid& grid = problem.grid;
+    const std::size_t samples = problem.samples;
+    course::UsualCase<Data> usual("mri " + name_of(problem), "float", std::make_shared<Data>(grid, samples));
     usual.output(&Data::re, [](Data& data, const std::vector<float>& re) {
         course::VerifyResult result = verify(data, re, data.im.to_host());
         result.damage += data.im.damage();
@@ -139,8 +155,6 @@ course::Case make_case(const course::Dims& size) {
                          stream);
     });
     const course::Work work = day37::versions().front().work(problem);
-    for (const int width : {4, 6})
-        usual.add(gridded(usual.data, width, work));
     usual.plain_loop(
         work, static_cast<double>(grid.count()) * static_cast<double>(samples) * 10e-9,
         [count = grid.count()] { return course::unwritten<float>(2 * count); },
@@ -162,6 +176,6 @@ int main(int argc, char** argv) {
                                   .title = "sums of the waves of M samples at each voxel of a grid",
                                   .default_size = {16, 16, 16, 300},
                                   .bench_sizes = {{64, 64, 64, 3000}, {128, 128, 128, 3000}},
-                                  .make_cases = {make_case}};
+                                  .make_cases = {make_case, make_gridded_case<4>, make_gridded_case<6>}};
     return course::run_program(program, argc, argv);
 }

@@ -171,8 +171,9 @@ def raw_markdown(text):
     for number, line in enumerate(lines[:-1], 1):
         if "<details" in line and (not re.fullmatch(r" *<details[^>]*><summary>[^<]*</summary>", line) or lines[number].strip()):
             yield number, "text beside <details>; expected a line with <details><summary>...</summary> alone, then a blank line"
-        if "</details>" in line and (line.strip() != "</details>" or lines[number - 2].strip()):
-            yield number, "text beside </details>; expected a blank line, then a line with </details> alone"
+        behind = lines[number].strip()
+        if "</details>" in line and (line.strip() != "</details>" or lines[number - 2].strip() or behind and not LIST_ITEM.match(behind)):
+            yield number, "text beside </details>; expected </details> alone on its line, between blank lines or before the next item"
 
 
 def findings_of_file(path):

@@ -111,7 +111,7 @@ class Prose(unittest.TestCase):
         self.assertEqual(self.check("a.md", "Use `<details>` and\n```\n<details>a</details>\n```\n")[0], 0)
         for wanted, replacement, line in (("</summary>\n\n", "</summary>**4**\n\n", 3), ("</summary>\n\n", "</summary>\n", 3),
                                           ("?\n\n   <det", "? <det", 1), (".\n\n   </det", ".\n   </det", 6),
-                                          (".\n\n   </det", ". </det", 5)):
+                                          (".\n\n   </det", ". </det", 5), ("</details>\n", "</details>\n**after**\n", 7)):
             with self.subTest(replacement):
                 code, out = self.check("a.md", good.replace(wanted, replacement))
                 self.assertEqual((code, out.count("\n")), (1, 2), out)

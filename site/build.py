@@ -88,7 +88,11 @@ def environment(folder=BUILD / "venv", requirements=SITE / "requirements.txt"):
 
 def serve(folder, port):
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+    try:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except OSError as error:
+        raise SetupError(f"--serve is {port}: {error.strerror}; expected a free port") from error
+    with server:
         print(f"http://127.0.0.1:{port}/, until Ctrl-C", flush=True)
         try:
             server.serve_forever()
@@ -119,27 +123,39 @@ def build(out, base, repository=None):
                    "-D", f"course_base={base}", str(source), str(out)])
     if code == 0:
         stage.remove_pages_of_before(source, out)
-    return code
+    return 1 if code else 0  # Sphinx's 2 is a crash, ours a missing tool
 
 
-def main(arguments):
-    options = parse(arguments)
+def check_folder(out):
+    """Pages that a site no longer has are removed from its folder: it must hold nothing else."""
+    if out.exists() and not out.is_dir():
+        raise SetupError(f"--out is {out}, a file; expected a directory")
+    if out.is_dir() and any(out.iterdir()) and not (out / ".buildinfo").exists():
+        raise SetupError(f"--out is {out}, which holds files that are not of a site; expected a new or an empty directory")
+
+
+def build_and_serve(options):
     start = time.monotonic()
-    try:
-        python = environment()
-    except SetupError as error:
-        print(f"course: {error}", file=sys.stderr)
-        return 2
-    if pathlib.Path(sys.prefix) != python.parent.parent:
-        code = subprocess.run([str(python), __file__, "--out", str(options.out), "--base", options.base]
-                              + (["--repository", options.repository] if options.repository else [])).returncode
-    else:
+    check_folder(options.out)
+    python = environment()
+    if pathlib.Path(sys.prefix) == python.parent.parent:
         return build(options.out.resolve(), options.base, options.repository)
+    repository = ["--repository", options.repository] if options.repository else []
+    code = subprocess.run([str(python), __file__, "--out", str(options.out), "--base", options.base, *repository]).returncode
     if code == 0:
         describe(options.out, time.monotonic() - start)
         if options.serve:
             serve(options.out, options.serve)
     return code
+
+
+def main(arguments):
+    options = parse(arguments)
+    try:
+        return build_and_serve(options)
+    except SetupError as error:
+        print(f"course: {error}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ BYTES = re.compile(r"\b(\d+) ([KMG]B)\b")
 SHIFTS = {"KB": 10, "MB": 20, "GB": 30}
 LATENCY = re.compile(r"(ns|us) per \w+$")  # the name of a figure besides times
 BESIDE = re.compile(r'\bBESIDE\s+"([^"]+)"')
+BESIDE_VERSION = re.compile(r'\bBESIDE_VERSION\s+"([^"]+)"')
 TITLE = re.compile(r'\bTITLE\s+"([^"]+)"')
 
 
@@ -111,7 +112,7 @@ def at(records, problem):
 
 
 def setting(root, day, pattern):
-    """What the day's CMakeLists.txt says for BESIDE or TITLE; empty if nothing."""
+    """What the day's CMakeLists.txt says for BESIDE, BESIDE_VERSION or TITLE; empty if nothing."""
     path = root / day / "CMakeLists.txt"
     match = pattern.search(path.read_text()) if path.exists() else None
     return match[1] if match else ""
@@ -592,10 +593,12 @@ def section(root, day):
 
 
 def best_of(root, day, records):
-    """The fastest of ours and the fastest peer, or None, on the main problem."""
+    """On the main problem: BESIDE_VERSION, or the fastest of ours, and the fastest peer; None where there is none."""
     records = cached(records)
     about = at(records, main_problem(root, day, records))
-    return fastest(about, "ours"), fastest(about, "peer")
+    version = setting(root, day, BESIDE_VERSION)
+    named = [r for r in about if r["role"] == "ours" and r["version"] == version]
+    return fastest(named, "ours") or fastest(about, "ours"), fastest(about, "peer")
 
 
 def gpu_page(root, device, machines):

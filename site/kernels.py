@@ -14,6 +14,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
+import charts  # noqa: E402
 import records  # noqa: E402
 import record_traces  # noqa: E402
 
@@ -232,7 +233,10 @@ def replay(root, trace, number):
     STATIC."""
     steps = decode(trace)
     texts = {file: lines_of_file(root, file) for file in {step["file"] for step in steps} if (root / file).is_file()}
-    text = lambda step: texts[step["file"]][step["line"] - 1] if step["line"] and step["file"] in texts else ""
+
+    def text(step):  # empty where the lesson has become shorter since its trace was recorded
+        return "".join(texts.get(step["file"], [])[max(step["line"] - 1, 0) :][:1]) if step["line"] else ""
+
     data = {
         "kernel": trace["kernel"], "number": number, "total": trace["steps"],
         "places": [dict(place, text=text(place).strip(), **({} if "space" in place else {"what": what_waits(place, text(place))}))
@@ -253,7 +257,7 @@ def replay(root, trace, number):
             elif distances and distances != {0}:
                 bytes_text = ", ".join(map(str, first))
         rows.append(f"<tr><td>{index}</td><td>{step['line']}</td><td>{html.escape(sentence(step, text(step)))}</td><td>{bytes_text}</td></tr>")
-    encoded = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
+    encoded = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     return "\n".join([
         f'<div class="replay" id="replay-{number}">',
         f'<script type="application/json">{encoded}</script>',
@@ -297,12 +301,6 @@ def time_text(ms):
             return f"{ms * factor:.3g} {name}"
 
 
-def percent_of_limit(record):
-    """Empty where the measured limit is not that of this work: tensor cores (measured_tables.cpp)."""
-    percent = record.get("percent_of_limit")
-    return "" if percent is None else f"{percent:.1f}"
-
-
 def measured(root, day, version):
     """Markdown: times of a version on each GPU, and what limits its kernels."""
     times, counters = [], []
@@ -314,10 +312,10 @@ def measured(root, day, version):
             kept.setdefault((one["problem"], one["dtype"]), {})[one["l2"]] = one
         for (problem, dtype), states in list(kept.items())[-4:]:
             warm, flushed = states.get("warm"), states.get("flushed")
-            best = flushed or warm
-            rate = f"{best['bytes'] / best['median_ms'] / 1e6:.4g}" if best["bytes"] else ""
-            times.append(f"| {best['device']} | {problem} | {dtype} | {time_text(warm['median_ms']) if warm else ''} | "
-                         f"{time_text(flushed['median_ms']) if flushed else ''} | {rate} | {percent_of_limit(best)} |")
+            shown = warm or flushed
+            percent = charts.percent_of_limit(shown)
+            times.append(f"| {shown['device']} | {problem} | {dtype} | {time_text(warm['median_ms']) if warm else ''} | "
+                         f"{time_text(flushed['median_ms']) if flushed else ''} | {charts.Rate.of([shown]).text(shown)} | {'' if percent is None else f'{percent:.1f}'} |")
     for path in sorted((root / "docs/measurements").glob(f"*/{day}.counters.jsonl")):
         for one in read_json_lines(path):
             if one["version"] != version:
@@ -332,8 +330,8 @@ def measured(root, day, version):
                 f"{one['sectors_per_load']:.3g}, {one['sectors_per_store']:.3g} | {conflicts} | {one['occupancy']:.0f} % | {one['registers']} |")
     text = []
     if times:
-        text += ["| GPU | problem | type | warm | flushed | GB/s | % of limit |", "| --- | --- | --- | --: | --: | --: | --: |", *times, "",
-                 "*GB/s* and *% of limit* are those with a flushed L2 cache, where there is such a record."]
+        text += ["| GPU | problem | type | warm | flushed | speed | % of limit |", "| --- | --- | --- | --: | --: | --: | --: |", *times, "",
+                 "*Speed* and *% of limit* are those with a warm L2 cache, where there is such a record."]
     else:
         text += ["Not measured yet."]
     if counters:

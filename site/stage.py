@@ -33,7 +33,7 @@ SCHEME = "course:"    # begins an address that conf.py makes relative to the pag
 DAY_ROW = re.compile(r"^\| \[(?P<label>[^\]]*)\]\((?P<folder>[^)/]*)/README\.md\) \| (?P<question>[^|]*) \| (?P<needs>[^|]*) \| (?P<hours>[^|]*)"
                      r" \| (?P<exercises>[^|]*) \| (?P<best>[^|]*) \|$", re.M)
 NEED = re.compile(r"\[([^\]]*)\]\(([^)/]*)/README\.md\)")
-ANSWER = re.compile(r"<details><summary>(?P<summary>[^<]*)</summary>(?P<body>.*?)</details>", re.S)
+TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|\n?)+", re.M)
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<language>[a-z+]*)\n(?P<first>[^\n]*)", re.M)
 
 # Pages beside the days: their place in the navigation.
@@ -127,24 +127,28 @@ def without_comments(text):
     return re.sub(r"<!--.*?-->", keep, text, flags=re.S)
 
 
-def folded_answers(text):
-    """Blank lines around the parts of <details>, as Markdown inside HTML needs them."""
-    pieces, end = [], 0
-    for match in ANSWER.finditer(check_links.without_blocks(text)):
-        begin = text.rfind("\n", 0, match.start()) + 1
-        line = text[begin:match.start()]
-        marker = re.match(r" *(?:[-*]|\d+\.) +| *", line)
-        indent = " " * len(marker[0])
-        before = text[end:match.start()].rstrip(" ")
-        body = text[match.start("body"):match.end("body")].strip()
-        lead = "" if before.endswith("\n\n") else "\n\n"
-        pieces += [before, f"{lead}{indent}<details><summary>{match['summary']}</summary>\n\n{indent}{body}\n\n{indent}</details>\n\n{indent}"]
-        end = match.end()
-        while text[end:end + 1] == " ":
-            end += 1
-        if text[end:end + 1] == "\n":
-            pieces[-1] = pieces[-1][:-len(indent) - 1] if indent else pieces[-1][:-1]
-    return "".join(pieces) + text[end:]
+def plain_tables(text):
+    """Tables without links and HTML as HTML: Sphinx would spend half of its time on their cells."""
+    return TABLE.sub(lambda match: match[0] if re.search(r"\]\(|<|\\\|", match[0]) else table_html(match[0]), text)
+
+
+def table_html(table):
+    """HTML of a Markdown table, with the classes that the theme gives to tables."""
+    head, rule, *rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in table.strip().split("\n")]
+    classes = [' class="text-right"' if cell.endswith(":") else "" for cell in rule]
+
+    def row(cells, tag):
+        return "<tr>" + "\n".join(f"<{tag}{css}>{inline_html(cell)}</{tag}>" for cell, css in zip(cells, classes)) + "</tr>"
+
+    return "\n".join(['<div class="table-wrapper docutils container">', '<table class="docutils align-default">', "<thead>", row(head, "th"), "</thead>", "<tbody>",
+                      *(row(cells, "td") for cells in rows), "</tbody>", "</table>", "</div>"]) + "\n"
+
+
+def inline_html(text):
+    """HTML of a cell: code, bold and italic."""
+    for pattern, tag in ((r"`([^`]+)`", "code"), (r"\*\*([^*]+)\*\*", "strong"), (r"\*([^*\s][^*]*)\*", "em")):
+        text = re.sub(pattern, rf"<{tag}>\1</{tag}>", text if tag != "code" else html.escape(text, quote=False))
+    return text
 
 
 def folded_hints(text):
@@ -205,7 +209,8 @@ class Stage:
         """Writes a file of the stage; one that has not changed keeps its time, so that Sphinx need not read it again."""
         path = self.target / name
         self.written.add(path)
-        data = text if isinstance(text, bytes) else text.encode()
+        # The search drops the tags of HTML: cells need a space between them.
+        data = text if isinstance(text, bytes) else re.sub(r"(</t[dh]>)(<t[dh])", r"\1\n\2", text).encode()
         if path.exists() and path.read_bytes() == data:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -296,7 +301,7 @@ class Stage:
 
     def page(self, text, path):
         """The Markdown of a page from that of the tree."""
-        return with_languages(self.relink(self.named(self.pictures(folded_answers(without_comments(text)), path)), path))
+        return with_languages(self.relink(self.named(self.pictures(without_comments(text), path)), path))
 
     def named(self, text):
         """Links with the address of a page as their text get the page's title."""
@@ -387,7 +392,7 @@ def stage(root, target, repository=None):
             text = below_title(text, facts(root, folders[folder]))
         body = run.page(text, path)
         if charts and path.startswith("docs/measured/"):
-            body = below_title(body, charts.section(root, pathlib.Path(path).stem))
+            body = below_title(plain_tables(body), charts.section(root, pathlib.Path(path).stem))
         if path == f"{folder}/README.md" and folder in folders:
             day = folders[folder]
             if slides and f"slides/{day.name}" in decks:
@@ -400,7 +405,7 @@ def stage(root, target, repository=None):
 
     # Pages of the other modules.
     more = {}
-    more.update(kernels.pages(root) if kernels else {})
+    more.update({name: plain_tables(text) for name, text in kernels.pages(root).items()} if kernels else {})
     more.update(decks)
     tree = charts.gpus(root) if charts else {}    # with links as in the tree
     if quizzes:

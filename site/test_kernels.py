@@ -152,9 +152,9 @@ class MadeUp(unittest.TestCase):
 
     def test_times_and_limits_are_those_of_the_records(self):
         self.assertIn("Not measured yet", self.page("first"))
-        one = {"problem": "p", "version": "first", "role": "ours", "dtype": "float", "median_ms": 0.5, "l2": "flushed", "bytes": 10**9,
+        one = {"problem": "p", "version": "first", "role": "ours", "dtype": "float", "median_ms": 0.5, "l2": "flushed", "bytes": 10**9, "flops": 0,
                "percent_of_limit": 47.31, "device": "GPU"}
-        more = [one, {**one, "l2": "warm", "median_ms": 0.25}, {**one, "device": "host CPU", "median_ms": 77}, {**one, "version": "other", "median_ms": 88},
+        more = [one, {**one, "l2": "warm", "median_ms": 0.25, "percent_of_limit": 94.6}, {**one, "device": "host CPU", "median_ms": 77}, {**one, "version": "other", "median_ms": 88},
                 {**one, "role": "peer", "median_ms": 99}]
         lines = [{"format": "course records 1", "day": "day99_made_up"}, *more]
         (self.root / "docs/measurements/h200/day99_made_up.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -164,10 +164,18 @@ class MadeUp(unittest.TestCase):
                      "registers": 16, "limited_by": "L2"}]
         (self.root / "docs/measurements/h200/day99_made_up.counters.jsonl").write_text("".join(json.dumps(line) + "\n" for line in counters))
         page = self.page("first")
-        self.assertIn("| GPU | p | float | 250 µs | 500 µs | 2000 | 47.3 |", page)
+        self.assertIn("| GPU | p | float | 250 µs | 500 µs | 4000 GB/s | 94.6 |", page)
+        of_tensor_cores = {**one, "l2": "warm", "flops": 10**12, "limit_flops_per_second": 1e12, "percent_of_limit": 3.0}
+        lines = [{"format": "course records 1", "day": "day99_made_up"}, of_tensor_cores]
+        (self.root / "docs/measurements/h200/day99_made_up.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.assertIn("| 500 µs |  | 2000 TFLOP/s |  |", self.page("first"))
         self.assertIn("| GPU | p | `first` | 500 µs | **L2** | L2 87 %, memory 12 % | `drain` 60 % | 4, 32 | 25 % | 56 % | 16 |", page)
         for other in ("77", "88 ", "99 "):
             self.assertNotIn(f"| {other}", page)
+
+    def test_a_shorter_source_has_no_text_for_old_lines(self):
+        (self.root / "day99_made_up/made_up.cuh").write_text(LESSON.split("\n")[0] + "\n")
+        self.assertIn("lines may have moved", self.page("first"))
 
     def test_a_changed_source_is_said(self):
         self.assertNotIn("lines may have moved", self.page("first"))

@@ -82,15 +82,23 @@ class Addresses(Tree):
 
 
 class Texts(Tree):
-    def test_answers_in_lists_are_markdown(self):
-        text = "1. Why?\n   <details><summary>Answer</summary>**4**. So\n   that.</details>\n2. And? <details><summary>Answer</summary>No.</details>\n\nEnd\n"
-        self.assertEqual(stage.folded_answers(text),
-                         "1. Why?\n\n\n   <details><summary>Answer</summary>\n\n   **4**. So\n   that.\n\n   </details>\n\n"
-                         "2. And?\n\n   <details><summary>Answer</summary>\n\n   No.\n\n   </details>\n\n\nEnd\n")
-
-    def test_an_answer_in_code_stays(self):
-        text = "```\n<details><summary>Answer</summary>x</details>\n```\n"
-        self.assertEqual(stage.folded_answers(text), text)
+    def test_tables_without_links_are_html(self):
+        table = "| a `<b>` | *%* |\n| --- | --: |\n| **x** | 1 < 2 |\n"
+        self.assertEqual(stage.plain_tables("Text\n\n" + table.replace("<b>", "b").replace("<", "&")), "Text\n\n" + """<div class="table-wrapper docutils container">
+<table class="docutils align-default">
+<thead>
+<tr><th>a <code>b</code></th>
+<th class="text-right"><em>%</em></th></tr>
+</thead>
+<tbody>
+<tr><td><strong>x</strong></td>
+<td class="text-right">1 &amp; 2</td></tr>
+</tbody>
+</table>
+</div>
+""")
+        for other in (table, "| [a](b) |\n| --- |\n| c |\n", "| a \\| b |\n| --- |\n| c |\n", "| a |\n"):
+            self.assertEqual(stage.plain_tables(other), other)
 
     def test_hints_are_folded_up_to_the_next_heading(self):
         self.assertEqual(stage.folded_hints("### Hint 1\nThis.\n\nThat.\n\n## next\nText\n"),
@@ -181,6 +189,24 @@ class Glossary(unittest.TestCase):
 
 
 class Arguments(unittest.TestCase):
+    def test_other_files_are_not_removed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder)
+            build.check_folder(out)
+            build.check_folder(out / "new")
+            (out / "mine.html").touch()
+            with self.assertRaisesRegex(build.SetupError, "which holds files that are not of a site"):
+                build.check_folder(out)
+            with self.assertRaisesRegex(build.SetupError, "a file; expected a directory"):
+                build.check_folder(out / "mine.html")
+            (out / ".buildinfo").touch()
+            build.check_folder(out)
+
+    def test_a_port_in_use_is_named(self):
+        with mock.patch.object(build.http.server, "ThreadingHTTPServer", side_effect=OSError(98, "Address already in use")):
+            with self.assertRaisesRegex(build.SetupError, "^--serve is 8000: Address already in use; expected a free port$"):
+                build.serve(pathlib.Path("html"), 8000)
+
     def test_defaults(self):
         options = build.parse([])
         self.assertEqual((options.out, options.base, options.repository, options.serve), (build.BUILD / "html", "/", None, None))

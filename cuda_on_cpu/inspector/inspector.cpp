@@ -215,9 +215,9 @@ void Inspector::begin_launch(LaunchState& launch) {
     record->checks = std::make_unique<LaunchChecks>(launch);
     launch.observed = record.get();
     const std::scoped_lock lock(mutex_);
-    const bool is_first = std::ranges::none_of(
-        launches_, [&](const auto& earlier) { return shape_of(*earlier) == shape_of(*record); });
-    if (is_first) record->trace_steps = options_.trace_steps;
+    const auto has_same_shape = [&](const auto& earlier) { return shape_of(*earlier) == shape_of(*record); };
+    if (options_.trace_steps > 0 && std::ranges::none_of(launches_, has_same_shape))
+        record->trace_steps = options_.trace_steps;
     launches_.push_back(std::move(record));
 }
 

@@ -53,7 +53,8 @@ course::Work work_of(const Shape& shape) {
     return {
         .bytes = read + written,
         .written = written,
-        .flops = 2.0 * static_cast<double>(shape.pairs()) * static_cast<double>(shape.hidden * shape.width)};
+        .flops = 2.0 * static_cast<double>(shape.pairs()) * static_cast<double>(shape.hidden * shape.width),
+        .arithmetic = course::Arithmetic::kOther};
 }
 
 }  // namespace

@@ -158,6 +158,11 @@ TEST_P(GroupedTest, UnevenGroups) {
     expect_exact(std::vector<std::size_t>(256, 1), 8, 8);
 }
 
+// 768 tiles of two steps: on a GPU of up to 200 SMs some blocks of `persistent` take a second one.
+TEST_P(GroupedTest, MoreTilesThanBlocks) {
+    expect_exact(std::vector<std::size_t>(256, 1), 72, 264);
+}
+
 // Around an MMA, a stage and the stages of the ring; for each, rows that are aligned and others.
 TEST_P(GroupedTest, Hidden) {
     for (const std::size_t hidden : {1, 7, 8, 15, 16, 17, 63, 64, 65, 72, 128, 136, 192, 257})
@@ -222,10 +227,12 @@ TEST_P(GroupedTest, NotFiniteInAnotherTokenOrExpert) {
 
 // First in small, which shows that the test itself is right.
 TEST_P(GroupedTest, OffsetsBeyond32Bits) {
-    day27::FarOffsets<Bf16>::expect_right(GetParam()->launcher, 1 << 12);
+    for (const std::size_t multiple : {1, 8})
+        day27::FarOffsets<Bf16>::expect_right(GetParam()->launcher, 1 << 12, multiple);
     if (const std::string reason = course::why_not_so_large(day27::kFarBytes); !reason.empty())
         GTEST_SKIP() << reason;
-    day27::FarOffsets<Bf16>::expect_right(GetParam()->launcher, day27::kFar);
+    for (const std::size_t multiple : {1, 8})
+        day27::FarOffsets<Bf16>::expect_right(GetParam()->launcher, day27::kFar, multiple);
 }
 
 // All work is on the given stream, also with other groups at the next run.

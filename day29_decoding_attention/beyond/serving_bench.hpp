@@ -14,7 +14,7 @@ course::Case make_paged_case(const course::Dims& dims, bool ragged);
 // 64 that carry the position. Without contestants for other dims.
 course::Case make_latent_case(const course::Dims& dims);
 
-// dims: batch x proposed tokens x words of the vocabulary. Without contestants for five extents.
+// dims: batch x proposed tokens x tokens of the vocabulary. Without contestants for five extents.
 course::Case make_speculation_case(const course::Dims& dims);
 
 // Is it a size of latent attention?

@@ -1,6 +1,8 @@
 // Host code of speculative decoding: checks and the reference. The kernel is in speculative.cuh.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
@@ -23,6 +25,37 @@ std::vector<double> softmax_on_cpu(std::span<const float> logits) {
         x /= sum;
     return p;
 }
+
+// The logits of one sequence.
+struct Rows {
+    std::size_t drafted, vocabulary;
+    std::span<const float> draft_logits, target_logits;
+
+    std::vector<double> p(std::size_t row) const {
+        return softmax_on_cpu(target_logits.subspan(row * vocabulary, vocabulary));
+    }
+    std::vector<double> q(std::size_t row) const {
+        return softmax_on_cpu(draft_logits.subspan(row * vocabulary, vocabulary));
+    }
+
+    // The probability with which token x of a row is accepted: min(1, p(x) / q(x)).
+    double ratio(std::size_t row, int x) const {
+        if (x < 0 || static_cast<std::size_t>(x) >= vocabulary) return 0;
+        const auto at = static_cast<std::size_t>(x);
+        return std::min(p(row)[at] / q(row)[at], 1.0);
+    }
+
+    // Of all tokens, for the draw after the first `kept` have been accepted.
+    std::vector<double> weights(std::size_t kept) const {
+        std::vector<double> of_target = p(kept);
+        if (kept == drafted) return of_target;
+        std::vector<double> difference = q(kept);
+        for (std::size_t x = 0; x < vocabulary; ++x)
+            difference[x] = std::max(of_target[x] - difference[x], 0.0);
+        const bool all_are_0 = std::ranges::all_of(difference, [](double weight) { return weight == 0; });
+        return all_are_0 ? of_target : difference;
+    }
+};
 
 }  // namespace
 
@@ -51,45 +84,44 @@ void accept(const Speculation& s, cudaStream_t stream) {
 Accepted accept_on_cpu(std::size_t drafted, std::size_t vocabulary, std::span<const float> draft_logits,
                        std::span<const float> target_logits, std::span<const int> proposed,
                        std::span<const float> uniform) {
+    const Rows rows{drafted, vocabulary, draft_logits, target_logits};
     Accepted result;
-    std::vector<double> weights;
-    for (std::size_t i = 0;; ++i) {
-        weights = softmax_on_cpu(target_logits.subspan(i * vocabulary, vocabulary));
-        if (i == drafted) break;
-        const std::vector<double> q = softmax_on_cpu(draft_logits.subspan(i * vocabulary, vocabulary));
-        const auto x = static_cast<std::size_t>(proposed[i]);
-        const double ratio = x < vocabulary ? weights[x] / q[x] : 0;
-        const auto u = static_cast<double>(uniform[i]);
-        result.nearest = std::min(result.nearest, std::abs(u - ratio));
-        if (u < std::min(1.0, ratio)) {
-            ++result.accepted;
-            continue;
-        }
-        for (std::size_t j = 0; j < vocabulary; ++j)
-            weights[j] = std::max(weights[j] - q[j], 0.0);
-        break;
-    }
-    double sum = 0;
-    for (const double weight : weights)
-        sum += weight;
-    if (sum == 0) {
-        weights = softmax_on_cpu(
-            target_logits.subspan(static_cast<std::size_t>(result.accepted) * vocabulary, vocabulary));
-        for (const double weight : weights)
-            sum += weight;
-    }
+    std::size_t row = 0;
+    while (row < drafted && static_cast<double>(uniform[row]) < rows.ratio(row, proposed[row]))
+        ++row;
+    result.accepted = static_cast<int>(row);
+    const std::vector<double> weights = rows.weights(row);
+    const double threshold =
+        static_cast<double>(uniform[drafted]) * std::accumulate(weights.begin(), weights.end(), 0.0);
     double cumulated = 0;
-    const double threshold = static_cast<double>(uniform[drafted]) * sum;
-    bool found = false;
-    for (std::size_t j = 0; j < vocabulary; ++j) {
-        cumulated += weights[j];
-        if (weights[j] > 0) result.nearest = std::min(result.nearest, std::abs(cumulated - threshold));
-        if (!found && cumulated > threshold) {
-            found = true;
-            result.token = static_cast<int>(j);
+    for (std::size_t x = 0; x < vocabulary; ++x) {
+        cumulated += weights[x];
+        if (cumulated > threshold) {
+            result.token = static_cast<int>(x);
+            break;
         }
     }
     return result;
+}
+
+bool may_be_right(const Accepted& got, std::size_t drafted, std::size_t vocabulary,
+                  std::span<const float> draft_logits, std::span<const float> target_logits,
+                  std::span<const int> proposed, std::span<const float> uniform) {
+    constexpr double kRounding = 3e-5;
+    if (got.accepted < 0 || static_cast<std::size_t>(got.accepted) > drafted) return false;
+    if (got.token < 0 || static_cast<std::size_t>(got.token) >= vocabulary) return false;
+    const Rows rows{drafted, vocabulary, draft_logits, target_logits};
+    const auto kept = static_cast<std::size_t>(got.accepted);
+    for (std::size_t row = 0; row < kept; ++row)
+        if (static_cast<double>(uniform[row]) >= rows.ratio(row, proposed[row]) + kRounding) return false;
+    if (kept < drafted && static_cast<double>(uniform[kept]) < rows.ratio(kept, proposed[kept]) - kRounding)
+        return false;
+    const std::vector<double> weights = rows.weights(kept);
+    const auto token = weights.begin() + got.token;
+    const double threshold =
+        static_cast<double>(uniform[drafted]) * std::accumulate(weights.begin(), weights.end(), 0.0);
+    const double before = std::accumulate(weights.begin(), token, 0.0);
+    return *token > 0 && before - kRounding <= threshold && threshold < before + *token + kRounding;
 }
 
 }  // namespace day29

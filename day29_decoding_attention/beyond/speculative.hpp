@@ -47,10 +47,16 @@ void accept(const Speculation& speculation, cudaStream_t stream);
 struct Accepted {
     int accepted = 0;
     int token = 0;
-    double nearest = 1;  // of all decisions, the distance of a uniform number from its threshold
 };
 Accepted accept_on_cpu(std::size_t drafted, std::size_t vocabulary, std::span<const float> draft_logits,
                        std::span<const float> target_logits, std::span<const int> proposed,
                        std::span<const float> uniform);
+
+// Can rounding lead to these results? A uniform number that is nearer to its threshold than
+// rounding may fall to either side. So a decision may differ from that of accept_on_cpu(). The draw
+// may take another token, but only one whose cumulated probability is near the threshold.
+bool may_be_right(const Accepted& got, std::size_t drafted, std::size_t vocabulary,
+                  std::span<const float> draft_logits, std::span<const float> target_logits,
+                  std::span<const int> proposed, std::span<const float> uniform);
 
 }  // namespace day29

@@ -60,17 +60,20 @@ struct KaiserBessel {
 };
 
 // Along one axis: the weights of `width` points, of which the first is returned. Places are
-// computed in double: once per sample, that costs little.
+// computed in double: once per sample, that costs little. Whole turns around the grid are left out,
+// so that the first point exists for any k. If k is NaN or infinite, mu becomes NaN.
 __device__ inline int place_window(float k, WindowAxis axis, KaiserBessel window, float* weights) {
     if (axis.points == 1) {
         weights[0] = 1;
         return 0;
     }
-    const double place = static_cast<double>(k) * axis.scale;
+    const double place = fmod(static_cast<double>(k) * axis.scale, static_cast<double>(axis.points));
     const double first = ceil(place - 0.5 * axis.width);
     for (int i = 0; i < axis.width; ++i)
         weights[i] = window.at(static_cast<float>(first - place) + static_cast<float>(i), axis.width);
-    return static_cast<int>(first - floor(first / axis.points) * axis.points);
+    if (isnan(place)) return 0;
+    const int point = static_cast<int>(first) % axis.points;
+    return point < 0 ? point + axis.points : point;
 }
 
 // A thread per sample. weights[(3 m + axis) * width + i]: along axis 0 (x), 1 or 2, point i.

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -192,6 +194,45 @@ TEST_P(GriddingTest, SamplesAtSpecialPlaces) {
         if (!day37::why_no_fft().empty()) continue;
         EXPECT_EQ(sum(samples, grid, grid, 6), "");
     }
+}
+
+// The grid's extents are powers of two, so that places are exact.
+TEST_P(GriddingTest, SpreadsSamplesAnyNumberOfTurnsOutside) {
+    const Grid grid{16, 8, 4};
+    HostSamples k = day37::random_samples(9, grid, kSeed);
+    k.kx = {1e9f, -1e9f, 1e16f, -1e16f, 1e20f, -1e20f, 3e38f, -3e38f, 15.5f};
+    k.ky = {3e38f, 1e20f, 2.5f, -1e18f, 1e9f, 1, -1e20f, 0, -3e38f};
+    k.kz = {0, 1e20f, -1e16f, 1, 3e38f, -1.5f, 2, -1e20f, 1e10f};
+    EXPECT_EQ(spread(k, grid, grid, 6), "");
+}
+
+// As in the core, one sample without a place makes all voxels NaN. Spreading makes only the points
+// of its window NaN.
+TEST_P(GriddingTest, SamplesThatAreNotFiniteMakeTheSumNaN) {
+    const Grid grid{16, 8, 4};
+    const int width = 6;
+    const auto count_nan = [](const auto& values) {
+        return std::ranges::count_if(values, [](float value) { return std::isnan(value); });
+    };
+    for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                              -std::numeric_limits<float>::infinity()})
+        for (auto HostSamples::*axis : {&HostSamples::kx, &HostSamples::ky, &HostSamples::kz}) {
+            HostSamples k = with_phi_1(day37::random_samples(40, grid, kSeed));
+            (k.*axis)[7] = value;
+            const SamplesOnDevice on_device(k);
+            Gridding gridding(grid, grid, k.size(), width);
+            gridding.spread(on_device.weighted, GetParam()->how, nullptr);
+            std::vector<float> got(2 * gridding.extents().count());
+            CUDA_CHECK(cudaMemcpy(got.data(), gridding.points().data(), got.size() * sizeof(float),
+                                  cudaMemcpyDeviceToHost));
+            EXPECT_EQ(count_nan(got), 2 * width * width * width);
+            if (!day37::why_no_fft().empty()) continue;
+            course::GuardedBuffer<float> re(grid.count());
+            course::GuardedBuffer<float> im(grid.count());
+            gridding.sum(on_device.k(), GetParam()->how, {re.span(), im.span()}, nullptr);
+            EXPECT_EQ(count_nan(re.to_host()) + count_nan(im.to_host()),
+                      static_cast<std::ptrdiff_t>(2 * grid.count()));
+        }
 }
 
 TEST_P(GriddingTest, SumsOfNoSamplesAre0) {

@@ -63,7 +63,8 @@ inline SpreadOnCpu spread_on_cpu(const HostSamples& k, const Grid& grid, const G
     const auto window = [&](float at, std::size_t all, std::size_t of_field) {
         if (all == 1) return AxisWindow{{0}, {1.0}};
         const double place =
-            static_cast<double>(at) * (static_cast<double>(all) / static_cast<double>(of_field));
+            std::fmod(static_cast<double>(at) * (static_cast<double>(all) / static_cast<double>(of_field)),
+                      static_cast<double>(all));
         const double first = std::ceil(place - 0.5 * width);
         AxisWindow axis;
         for (int i = 0; i < width; ++i) {
@@ -86,7 +87,8 @@ inline SpreadOnCpu spread_on_cpu(const HostSamples& k, const Grid& grid, const G
                              half_voxel(k.kz[m], grid.nz, field.nz);
         const std::complex<double> phi(k.phi_re[m], k.phi_im[m]);
         const std::complex<double> d(k.d_re[m], k.d_im[m]);
-        const std::complex<double> mu = std::conj(phi) * d * std::polar(1.0, 2 * std::numbers::pi * turns);
+        const std::complex<double> mu =
+            std::conj(phi) * d * std::polar(1.0, 2 * std::numbers::pi * std::fmod(turns, 1.0));
         for (std::size_t c = 0; c < z.point.size(); ++c) {
             for (std::size_t b = 0; b < y.point.size(); ++b) {
                 for (std::size_t a = 0; a < x.point.size(); ++a) {

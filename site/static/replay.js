@@ -73,9 +73,9 @@
       this.lane = 0;
       this.timer = null;
       const widest = new Map();
-      this.steps.forEach((step, i) => {
-        const place = data.recorded[i][0], before = widest.get(place);
-        if (!before || step.transactions > before.transactions) widest.set(place, step);
+      this.steps.forEach((step, at) => {
+        const place = data.recorded[at][0], before = widest.get(place);
+        if (before === undefined || step.transactions > this.steps[before].transactions) widest.set(place, at);
       });
       this.widest = [...widest.values()];
       this.build(root);
@@ -210,19 +210,22 @@
       this.draw(step);
     }
 
-    // The memory keeps the height of its tallest step, so that the text below does not move. Of each place in the
-    // source only the step with the most transactions is drawn for that.
+    // The box keeps the height of its tallest step, so that the text below does not move. Of each place in the source
+    // only the step with the most transactions is shown for that.
     keepHeight() {
       if (this.box.offsetWidth === this.width) return;
+      const now = this.at, live = this.live.getAttribute("aria-live");
       this.width = this.box.offsetWidth;
-      this.memory.style.minHeight = "";
+      this.box.style.minHeight = "";
+      this.live.setAttribute("aria-live", "off");
       let tallest = 0;
-      for (const step of this.widest) {
-        this.draw(step);
-        tallest = Math.max(tallest, this.memory.offsetHeight);
+      for (const at of this.widest) {
+        this.go(at);
+        tallest = Math.max(tallest, this.box.offsetHeight);
       }
-      this.memory.style.minHeight = `${tallest}px`;
-      this.show();
+      this.box.style.minHeight = `${Math.ceil(tallest)}px`;
+      this.go(now);
+      this.live.setAttribute("aria-live", live);
     }
 
     draw(step) {

@@ -123,9 +123,14 @@ TEST_P(EnergyTest, HugeChargesBesideTinyOnes) {
     expect_right(atoms);
 }
 
-// Its potential is infinite in its own place, which is also that of threads without an atom.
+// Its potential is infinite in its own place, which is also that of threads without an atom. In a
+// ring of three tiles the last one, which is not full, meets the first.
 TEST_P(EnergyTest, AHugeChargeAtTheOrigin) {
-    expect_right({{0, 0, 0, 1e37f}, {3, 4, 0, 2}});
+    for (const std::size_t n : {2, 300}) {
+        std::vector<Atom> atoms(n, {3, 4, 0, 2});
+        atoms[0] = {0, 0, 0, 1e37f};
+        expect_right(atoms);
+    }
 }
 
 TEST_P(EnergyTest, ChargesThatCancel) {

@@ -28,6 +28,8 @@ void check_trace(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, DeviceS
             " elements; expected as many as a and b have symbols, ", a.size() + b.size());
     require(!overlap(a, script) && !overlap(b, script),
             "traceback: script overlaps a or b; expected no element in common");
+    require(!overlap(a, alignment) && !overlap(b, alignment) && !overlap(script, alignment),
+            "traceback: alignment overlaps a, b or script; expected no element in common");
     require(workspace.m() >= a.size() && workspace.n() >= b.size(), "traceback: workspace is for ",
             workspace.m(), " and ", workspace.n(), " symbols; expected at least as many as a and b have, ",
             a.size(), " and ", b.size());

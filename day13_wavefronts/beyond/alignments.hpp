@@ -131,7 +131,7 @@ using AffineLauncher = void (*)(course::DeviceSpan<const Symbol> a, course::Devi
 using AffineVersion = course::Version<AffineLauncher, Sequences>;
 std::span<const AffineVersion> affine_versions();
 
-// The reference: plain loops over three rows.
+// The reference: plain loops over two rows.
 int affine_score_on_cpu(std::span<const Symbol> a, std::span<const Symbol> b, const AffineScoring& scoring);
 
 // --- One query, many sequences -------------------------------------------------------------------
@@ -146,8 +146,8 @@ struct DatabaseView {
     int* ticket;  // of a search: the next sequence in this order
 };
 
-// Sequences in device memory, and what a search needs beside them, 5 bytes for each symbol. Two
-// searches that may run at the same time need two databases.
+// Sequences in device memory, and what a search needs beside them: 5 bytes for each symbol and 12
+// for each sequence. Two searches that may run at the same time need two databases.
 class Database {
   public:
     // Sequence k has symbols begins[k] to begins[k + 1] - 1; it may be empty. Throws

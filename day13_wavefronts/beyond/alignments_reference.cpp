@@ -7,8 +7,8 @@ namespace day13 {
 namespace {
 
 // The table, (m + 1) x (n + 1) cells, row-major, and the walk from cell (i, j) back along the cells
-// that have led to it. `gap` is added for a symbol alone; a cell of `floor` in a local alignment is
-// its beginning.
+// that have led to it. `gap` is added for a symbol alone. A local alignment begins after a cell
+// that is 0.
 struct Table {
     Table(std::size_t m, std::size_t n) : columns(n + 1), cells((m + 1) * (n + 1)) {}
     int& at(std::size_t i, std::size_t j) { return cells[i * columns + j]; }

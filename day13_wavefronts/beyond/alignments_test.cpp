@@ -249,6 +249,39 @@ TEST_P(TraceTest, RefusesBadArguments) {
     const auto inside = course::DeviceSpan<Step>::from_device_pointer(
         reinterpret_cast<Step*>(symbols.span().subspan(4, 16).data()), 16);
     EXPECT_EQ(message(8, 8, inside, 1), "traceback: script overlaps a or b; expected no element in common");
+    for (void* const place : {static_cast<void*>(symbols.data()), static_cast<void*>(symbols.data() + 24),
+                              static_cast<void*>(script.data())}) {
+        const auto overlapping =
+            course::DeviceSpan<Alignment>::from_device_pointer(static_cast<Alignment*>(place), 1);
+        EXPECT_EQ(course::refusal([&] {
+                      GetParam()->launcher(symbols.span().subspan(0, 8), symbols.span().subspan(20, 8),
+                                           script.span(), overlapping, workspace, nullptr);
+                  }),
+                  "traceback: alignment overlaps a, b or script; expected no element in common");
+    }
+}
+
+// The directions have more than 2^31 bytes: an index of 32 bits would wrap. The script is the best
+// if it turns a into b and costs the distance that a kernel without directions finds.
+TEST_P(TraceTest, MoreDirectionsThan31BitsCount) {
+    if (course::is_cpu_stand_in()) GTEST_SKIP() << "needs a GPU: 2^33 cells take CPU threads too long";
+    constexpr std::size_t kN = 93000;
+    const Pair pair = make_pair(kN, kN, Pattern::kEdited);
+    day13::TraceWorkspace workspace(kN, kN);
+    const Traced got = run(pair, workspace);
+    const Applied applied = apply(pair, got, 0, 1, 1);
+    EXPECT_TRUE(applied.result == pair.b) << "the script does not turn a into b";
+    EXPECT_EQ(applied.from_a, static_cast<int>(kN));
+
+    const DeviceBuffer<Symbol> a{std::span<const Symbol>(pair.a)};
+    const DeviceBuffer<Symbol> b{std::span<const Symbol>(pair.b)};
+    DeviceBuffer<int> distances(kN + 1);
+    day13::Workspace of_distances(kN, kN);
+    course::find_version(day13::edit_versions(), "strips")
+        .launcher(a.span(), b.span(), distances.span(), of_distances, nullptr);
+    const int distance = distances.to_host().back();
+    EXPECT_EQ(applied.cost, distance);
+    EXPECT_EQ(got.alignment.score, distance);
 }
 
 // --- Traceback of local alignments ---------------------------------------------------------------
@@ -284,6 +317,10 @@ TEST_P(LocalTraceTest, TheScriptHasTheBestScore) {
 
 TEST_P(LocalTraceTest, ManyStrips) {
     expect_right(make_pair(1700, 130, Pattern::kEdited), {}, "edited");
+    // The best end is in the last of 34 strips, of which a lane of walk_windows reads two.
+    Pair pair = make_pair(4300, 5, Pattern::kNothingInCommon);
+    std::copy(pair.b.begin(), pair.b.end(), pair.a.end() - 5);
+    expect_right(pair, {}, "a common piece in the last strip");
 }
 
 TEST_P(LocalTraceTest, RefusesABadScoring) {
@@ -335,20 +372,20 @@ TEST_P(AffineTest, ManyStrips) {
     EXPECT_EQ(score(pair, {}), day13::affine_score_on_cpu(pair.a, pair.b, {}));
 }
 
-// A gap of 200 symbols, over a whole strip, between two pieces of 60 equal pairs: worth it if it
-// costs less than one of the pieces.
+// A gap of 500 symbols, over a whole strip of 256 rows, between two pieces of 60 equal pairs: worth
+// it if it costs less than one of the pieces.
 TEST_P(AffineTest, LongGaps) {
     Pair pair;
-    for (int i = 0; i < 320; ++i)
-        pair.a.push_back(static_cast<Symbol>(i % 251));
-    pair.b = pair.a;
-    pair.b.erase(pair.b.begin() + 60, pair.b.begin() + 260);
+    for (int i = 0; i < 120; ++i)
+        pair.b.push_back(static_cast<Symbol>(i));
+    pair.a = pair.b;
+    pair.a.insert(pair.a.begin() + 60, 500, Symbol{200});
     const Pair turned{pair.b, pair.a};
     for (const Pair& of : {pair, turned}) {
         EXPECT_EQ(score(of, {2, -1, -7, 0}), 233);    // 120 pairs and the gap
         EXPECT_EQ(score(of, {2, -9, -119, 0}), 121);  // just worth it
         EXPECT_EQ(score(of, {2, -9, -121, 0}), 120);  // not any more
-        EXPECT_EQ(score(of, {200, -99, -7, -1}), 23793);
+        EXPECT_EQ(score(of, {200, -99, -7, -1}), 23493);
     }
 }
 
@@ -445,6 +482,25 @@ TEST_P(SearchTest, AllCountsOfSequences) {
     const std::vector<Symbol> query = make_pair(40, 0, Pattern::kRandom).a;
     for (const std::size_t count : {0, 1, 2, 3, 4, 5, 8, 9, 33})
         expect_right(query, make_sequences(query, std::vector<std::size_t>(count, 20)));
+}
+
+// Symbols of all 8 bits: after its end, a sequence has no symbol that equals one of the query.
+TEST_P(SearchTest, TheLargestSymbols) {
+    constexpr Symbol kSymbols[] = {0, 127, 128, 255};
+    std::vector<Symbol> query = make_pair(150, 0, Pattern::kRandom).a;
+    Sequences all = make_sequences(query, std::vector<std::size_t>{90, 50, 17, 33, 8, 140});
+    for (std::vector<Symbol>* const symbols : {&query, &all.symbols})
+        for (Symbol& symbol : *symbols)
+            symbol = kSymbols[symbol];
+    expect_right(query, all);
+
+    Sequences shorter;
+    for (const Symbol symbol : {0, 128, 255}) {
+        shorter.add(std::vector<Symbol>(60, symbol));
+        shorter.add(std::vector<Symbol>(20, symbol));
+    }
+    for (const Symbol symbol : {0, 128, 255})
+        expect_right(std::vector<Symbol>(40, symbol), shorter);
 }
 
 TEST_P(SearchTest, ManySequences) {

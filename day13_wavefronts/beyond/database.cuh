@@ -15,8 +15,8 @@ namespace day13 {
 constexpr int kSearchBlock = 128;
 
 // Of the `kLanes` lanes of a group: the value of one of them.
-template <int kLanes>
-__device__ int shuffle_in_group(int value, int lane) {
+template <int kLanes, class T>
+__device__ T shuffle_in_group(T value, int lane) {
     return __shfl_sync(kWholeWarp, value, lane, kLanes);
 }
 
@@ -185,10 +185,10 @@ __global__ void __launch_bounds__(kSearchBlock)
                 }
                 for (int k = 0; k < kLanes; ++k) {
                     const int from = lane == 0 ? k : lane - 1;
-                    const unsigned above_now = __shfl_sync(kWholeWarp, above, k, kLanes);
-                    const unsigned next_now = __shfl_sync(kWholeWarp, next, k, kLanes);
-                    unsigned up = __shfl_sync(kWholeWarp, bottom, from, kLanes);
-                    of_b = __shfl_sync(kWholeWarp, of_b, from, kLanes);
+                    const unsigned above_now = shuffle_in_group<kLanes>(above, k);
+                    const unsigned next_now = shuffle_in_group<kLanes>(next, k);
+                    unsigned up = shuffle_in_group<kLanes>(bottom, from);
+                    of_b = shuffle_in_group<kLanes>(of_b, from);
                     if (lane == 0) {
                         up = above_now;
                         of_b = next_now;

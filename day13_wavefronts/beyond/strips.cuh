@@ -31,8 +31,8 @@ __device__ inline float2 shuffle(float2 value, int lane) {
 // A rule: `Element` is what the sequences consist of, `Item` an element in a register, `Value` a
 // cell. top(j) is the cell in column j above the first row, left(i) the one in row i left of the
 // first column; rows and columns of the table count from 1. `nothing` belongs to rows after the
-// last one, and, where kHasBest is set, equals no item. Then score() is what the largest cell has
-// most of.
+// last one, and, where kHasBest is set, equals no item. If kHasBest is set, the kernel finds the
+// largest score(cell).
 struct EditRule {
     using Element = std::uint8_t;
     using Item = int;

@@ -15,7 +15,7 @@
 namespace day13 {
 
 // Rules as in strips.cuh, whose cells also yield the step that leads to them, as two bits: 0 where
-// the alignment begins in the cell, else a Step.
+// the alignment begins after the cell, else a Step.
 struct EditTraceRule : EditRule {
     static constexpr bool kIsLocal = false;
     __device__ Value cell(Value up, Value left, Value diagonal, Item of_a, Item of_b, unsigned& step) const {
@@ -113,25 +113,28 @@ __global__ void __launch_bounds__(kWarpSize)
                 up = above_now;
                 of_b = next_now;
             }
+            if (start + k >= n + kWarpSize - 1) break;  // all lanes have computed their last cells
             const int j = start + k - lane;
-            if (j < 0 || j >= n) continue;
-            int diagonal = above_left;
-            above_left = up;
             unsigned steps = 0;
+            if (j >= 0 && j < n) {
+                int diagonal = above_left;
+                above_left = up;
 #pragma unroll
-            for (int r = 0; r < kTraceRows; ++r) {
-                unsigned step;
-                up = rule.cell(up, left[r], diagonal, of_a[r], of_b, step);
-                diagonal = left[r];
-                left[r] = up;
-                steps |= step << (2 * r);
-                // Rows after the last one end no alignment: their cells are no larger than one
-                // above.
-                if (Rule::kIsLocal && up > end.score) end = {up, i0 + r + 1, j + 1};
+                for (int r = 0; r < kTraceRows; ++r) {
+                    unsigned step;
+                    up = rule.cell(up, left[r], diagonal, of_a[r], of_b, step);
+                    diagonal = left[r];
+                    left[r] = up;
+                    steps |= step << (2 * r);
+                    // Rows after the last one end no alignment: their cells are no larger than one
+                    // above.
+                    if (Rule::kIsLocal && up > end.score) end = {up, i0 + r + 1, j + 1};
+                }
+                bottom = up;
+                if (lane == kWarpSize - 1) row[j + 1] = bottom;
             }
+            // Lanes without a cell store zeros: walk_windows loads 16 bytes at a time.
             directions[direction_index(n, strip, start + k, lane)] = static_cast<std::uint8_t>(steps);
-            bottom = up;
-            if (lane == kWarpSize - 1) row[j + 1] = bottom;
         }
         if (lane == kWarpSize - 1) {
             __threadfence();  // release: the cells are visible before they are announced
@@ -180,8 +183,9 @@ constexpr int kWindow = 128;  // steps of a strip
 
 // Idea: a warp loads a window of the directions into shared memory, 128 steps of a strip, which are
 // 4 KB without gaps. Then one lane walks until it leaves the window.
-// Cost removed: a wait for memory in every step. A window lasts for at least 64 steps, or until the
-// walk comes to the strip above.
+// Cost removed: a wait for memory in every step. A step of the walk goes back by at most two steps
+// of the strip, and by two only where a pair leads to another lane, every fourth row. So a window
+// lasts for about 100 steps or more, or until the walk comes to the strip above.
 // Still limits it: not measured yet. One SM works, with one warp.
 __global__ void __launch_bounds__(kWarpSize)
     walk_windows(bool is_local, int n, const std::uint8_t* directions, const End* ends, int strips,

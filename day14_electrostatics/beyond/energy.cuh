@@ -20,8 +20,8 @@ namespace day14 {
 
 constexpr int kEnergyBlock = 128;  // threads of a block, and atoms of a tile
 
-// The sum of the values of all threads of the block. Only the first warp has it. A double has 53
-// bits, so that adding the sums of threads costs no accuracy. There are few: one for each thread.
+// The sum of the values of all threads of the block. All threads have it. A double has 53 bits,
+// so that adding the sums of threads costs no accuracy. There are few: one for each thread.
 __device__ inline double sum_of_block(double value) {
     __shared__ double of_warp[kEnergyBlock / course::kWarpSize];
     const auto add = [](double a, double b) { return a + b; };
@@ -72,7 +72,9 @@ __global__ void energy_each_twice(const Atom* atoms, unsigned n, double* sums) {
         }
         __syncthreads();  // the tile may be overwritten
     }
-    const double sum = sum_of_block(0.5 * static_cast<double>(own.charge) * static_cast<double>(potential));
+    // A thread without an atom stands at (0, 0, 0), where the potential may be infinite.
+    const double energy = 0.5 * static_cast<double>(own.charge) * static_cast<double>(potential);
+    const double sum = sum_of_block(i < n ? energy : 0.0);
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
@@ -113,11 +115,14 @@ __global__ void energy_each_once(const Atom* atoms, unsigned n, unsigned tiles, 
             potential += tile[k].charge * inverse_distance(own, tile[k]);
         __syncthreads();  // the tile may be overwritten
     }
-    const double sum = sum_of_block(static_cast<double>(own.charge) * static_cast<double>(potential));
+    // A thread without an atom stands at (0, 0, 0), where the potential may be infinite.
+    const double energy = static_cast<double>(own.charge) * static_cast<double>(potential);
+    const double sum = sum_of_block(i < n ? energy : 0.0);
     if (threadIdx.x == 0) sums[blockIdx.y * gridDim.x + blockIdx.x] = sum;
 }
 
-// As many as an H200 holds at a time, or a few more; fewer if there are not that many steps.
+// About as many blocks as an H200 holds (132 x 16). More if there are more tiles, fewer if there
+// are not that many steps.
 constexpr unsigned kEnoughBlocks = 2048;
 
 inline dim3 blocks_each_once(std::size_t n) {

@@ -84,6 +84,30 @@ TEST_P(EnergyTest, EachPairOnce) {
     }
 }
 
+// More pairs than 32 bits count, in rings of more than a thousand steps. All terms but that of the
+// two atoms with a charge are 0.
+TEST_P(EnergyTest, MorePairsThan32BitsCount) {
+    if (course::is_cpu_stand_in()) GTEST_SKIP() << "needs a GPU: 2^35 pairs take CPU threads too long";
+    const std::vector<Atom> neutral = [] {
+        std::vector<Atom> atoms = atoms_of_a_cube(300'000);
+        for (Atom& atom : atoms)
+            atom.charge = 0;
+        return atoms;
+    }();
+    for (const std::size_t other : {6, 150'000, 299'999}) {
+        SCOPED_TRACE("atoms 5 and " + std::to_string(other));
+        std::vector<Atom> atoms = neutral;
+        atoms[5].charge = 2;
+        atoms[other].charge = -3;
+        const DeviceBuffer<Atom> device{std::span<const Atom>(atoms)};
+        GuardedBuffer<double> energy(1);
+        GetParam()->launcher(device.span(), energy.span(), nullptr);
+        const std::vector<Atom> charged{atoms[5], atoms[other]};
+        const course::VerifyResult result = verify(energy.to_host()[0], day14::energy_on_cpu(charged));
+        EXPECT_TRUE(result.ok()) << result.message();
+    }
+}
+
 TEST_P(EnergyTest, AtomsInTheSamePlace) {
     expect_right(std::vector<Atom>(2, {1, 2, 3, 1}));
     expect_right(std::vector<Atom>(200, {1e6f, 2, -3, -0.75f}));
@@ -97,6 +121,16 @@ TEST_P(EnergyTest, HugeChargesBesideTinyOnes) {
     for (std::size_t i = 0; i < atoms.size(); i += 3)
         atoms[i].charge *= 1e-40f;
     expect_right(atoms);
+}
+
+// Its potential is infinite in its own place, which is also that of threads without an atom. In a
+// ring of three tiles the last one, which is not full, meets the first.
+TEST_P(EnergyTest, AHugeChargeAtTheOrigin) {
+    for (const std::size_t n : {2, 300}) {
+        std::vector<Atom> atoms(n, {3, 4, 0, 2});
+        atoms[0] = {0, 0, 0, 1e37f};
+        expect_right(atoms);
+    }
 }
 
 TEST_P(EnergyTest, ChargesThatCancel) {

@@ -1,5 +1,5 @@
 // Day 14, beyond: the potential of a made-up molecule in a slice through its middle, as a picture
-// (PGM): 128 is a potential of 0, 0 and 255 are -kBrightest and kBrightest. Also prints the energy.
+// (PGM): 128 is a potential of 0, 1 and 255 are -kBrightest and kBrightest. Also prints the energy.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the program.cu of each day as its first lines say, with nvcc alone: nothing of the course is linked. Needs no GPU.
+# usage: scripts/compile_programs.sh [DIRECTORY...]    of these days; those that have none are left out
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit 1
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
@@ -15,5 +16,9 @@ compile() { # DIRECTORY
 }
 export -f compile
 export nvcc
-printf '%s\n' day*/program.cu gemm_ladder/program.cu | cut -d/ -f1 | xargs -P 2 -I{} bash -c 'compile "$@"' _ {} "$folder" || exit 1
+[[ $# != 0 ]] || set -- day*/ gemm_ladder/
+for directory in "$@"; do
+    [[ -d $directory ]] || { echo "compile_programs.sh: $directory is no directory of the course" >&2; exit 1; }
+    [[ ! -e $directory/program.cu ]] || echo "${directory%/}"
+done | xargs --no-run-if-empty -P 2 -I{} bash -c 'compile "$@"' _ {} "$folder" || exit 1
 echo "$(ls "$folder" | wc -l) programs compile"

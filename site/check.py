@@ -5,12 +5,13 @@ usage: site/check.py [--html DIR] [--links] [--only TYPE...] [--install]
   --html DIR  the site to look at; default: build/site/html
   --links     only links, anchors and references to other hosts, without a browser: about ten seconds
   --only TYPE of the checks in a browser, only these: types of pages, searching, theme, plain (without
-              JavaScript), quiz by keyboard, replay, slides by keyboard
+              JavaScript), quiz by keyboard, replay, "numbers of replays", slides by keyboard
   --install   only makes build/site/check-venv, with which test_check.py is run, too
 
 Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
 Playwright, which is installed into build/site/check-venv: each type of page at the width of a phone and of a desktop, in the light and
-in the dark theme; the search; a quiz and a replay by keyboard; a day without JavaScript.
+in the dark theme; the search; a quiz and a replay by keyboard; the lanes, addresses, banks and sectors of each day's replays; a day
+without JavaScript.
 
 Exit codes: 0 all passed or skipped, 1 something failed, 2 a wrong argument or no site there.
 """
@@ -25,10 +26,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 VENV = ROOT / "build/site/check-venv"
 REQUIREMENTS = HERE / "requirements-check.txt"
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(ROOT / "scripts")]
 
 import browser as browsers  # noqa: E402
 import page_links  # noqa: E402
+import record_traces  # noqa: E402
+import replay_check  # noqa: E402
 
 # A page for each type; the first pattern that has a file counts.
 PAGE_TYPES = {
@@ -64,6 +67,21 @@ TERMS = {
     "mbarrier": ["day38", "day41", "glossary"],
     "Little's law": ["day04", "day15", "glossary"],
 }
+
+
+def check_replays(browser):
+    """Of each day the version with the longest trace."""
+    wrong = []
+    for path in sorted((ROOT / record_traces.TRACES).glob("*.jsonl")):
+        traces = record_traces.read(path)
+        version = max(traces, key=lambda trace: len(trace["recorded"]))["version"]
+        folder = path.stem[:5] if path.stem.startswith("day") else path.stem
+        page = f"kernels/{folder}/{version}"
+        page = f"{page}.html" if (browser.root / f"{page}.html").is_file() else f"{page}/index.html"
+        wrong += replay_check.check(browser, page, [trace for trace in traces if trace["version"] == version])
+    return wrong
+
+
 # Name -> description, type of the page it begins on, check, its further arguments.
 STEPS = {
     "searching": (f"the search finds {len(TERMS)} terms", "front", browsers.check_search, [TERMS]),
@@ -71,6 +89,7 @@ STEPS = {
     "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now"]]),
     "quiz by keyboard": ("a quiz by keyboard", "quiz", browsers.check_quiz, []),
     "replay": ("a replay by keyboard", "kernel", browsers.check_replay, []),
+    "numbers of replays": ("the lanes, addresses, banks and sectors of replays are those of the traces", "kernel", lambda browser, _: check_replays(browser), []),
     "slides by keyboard": ("slides are turned by keys, and printed one on a page", "slides", browsers.check_slides, []),
 }
 

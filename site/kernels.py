@@ -229,8 +229,8 @@ def about(trace):
 
 
 def replay(root, trace, number):
-    """HTML: the data of the replay, and the table of its steps for readers without JavaScript. It can stand on any page that has
-    STATIC."""
+    """HTML: the data of the replay, and the table of its steps, from which replay.js takes the sentences, and which readers without
+    JavaScript have. It can stand on any page that has STATIC."""
     steps = decode(trace)
     texts = {file: lines_of_file(root, file) for file in {step["file"] for step in steps} if (root / file).is_file()}
 
@@ -239,8 +239,7 @@ def replay(root, trace, number):
 
     data = {
         "kernel": trace["kernel"], "number": number, "total": trace["steps"],
-        "places": [dict(place, text=text(place).strip(), **({} if "space" in place else {"what": what_waits(place, text(place))}))
-                   for place in trace["places"]],
+        "places": [dict(place, text=text(place).strip()) for place in trace["places"]],
         "recorded": trace["recorded"],
     }
     rows = []
@@ -433,8 +432,8 @@ def on_front_page(root, day="day06_transpose", version="tiled"):
     if not shown:
         return ""
     trace, name = versions(root, day)[version][0], short_name(day)
-    numbers = [str(int(one[3:5])) for one in days(root)]
-    pages_of = f"Days {', '.join(numbers[:-1])} and {numbers[-1]} have" if len(numbers) > 1 else f"Day {numbers[0]} has"
+    others = len(days(root)) - 1
+    pages_of = f"This day and {count_of(others, 'other')} have" if others else "This day has"
     return (f'Here a warp of [day {int(name[3:])}]({day}/README.md) transposes a tile in shared memory, in the kernel '
             f'<a href="kernels/{name}/{version}.html"><code>{html.escape(trace["kernel"])}</code></a> of '
             f'[`{trace["places"][0]["file"].rpartition("/")[2]}`]({trace["places"][0]["file"]}). Step through its accesses, or choose a lane. '

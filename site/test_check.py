@@ -8,6 +8,9 @@ import unittest
 
 import browser
 import check
+import kernels
+import record_traces
+import replay_check
 
 try:
     import playwright  # noqa: F401
@@ -90,8 +93,7 @@ class Command(SmallSite):
         self.assertIn("has no index.html; expected a built site: ./course site", done.stderr)
 
 
-@unittest.skipIf(WHY_NOT, WHY_NOT)
-class Pages(SmallSite):
+class InBrowser(SmallSite):
     @classmethod
     def setUpClass(cls):
         cls.chromium = browser.Browser("/").__enter__()
@@ -108,6 +110,9 @@ class Pages(SmallSite):
         found = self.faults(check_it, path, *arguments)
         self.assertTrue(any(message in fault for fault in found), f"{found}; expected '{message}'")
 
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Pages(InBrowser):
     def test_sound_pages_have_no_faults(self):
         for path in ("index.html", "day15/index.html", "search.html"):
             for size in browser.SIZES:
@@ -211,6 +216,58 @@ class Pages(SmallSite):
     def test_slides_that_share_a_page_of_paper(self):
         self.plant("slides.html", "break-after: page", "")
         self.expect("3 slides are printed on 1 pages", browser.check_slides, "slides.html")
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Replays(InBrowser):
+    """Replays of stored and of made-up traces, on pages with nothing else, and with a fault in replay.js."""
+
+    def write_page(self, *traces, script=""):
+        replays = "\n".join(kernels.replay(check.ROOT, trace, number) for number, trace in enumerate(traces, 1))
+        text = (check.HERE / "static/replay.js").read_text()
+        for before, after in [script] if script else []:
+            self.assertIn(before, text)
+            text = text.replace(before, after)
+        (self.root / "replay.js").write_text(text)
+        (self.root / "kernel.html").write_text(HEAD.format("Kernel", "") + f'<h1>Kernel</h1>{replays}<script src="replay.js"></script></main></body></html>')
+
+    def faults_of(self, *traces, script=""):
+        self.write_page(*traces, script=script)
+        return self.faults(replay_check.check, "kernel.html", traces)
+
+    @staticmethod
+    def stored(day, version):
+        return [one for one in record_traces.read(check.ROOT / f"docs/traces/{day}.jsonl") if one["version"] == version]
+
+    @staticmethod
+    def made_up(space, size, *recorded):
+        place = {"file": "made_up.cuh", "line": 0, "kind": "load", "space": space, "bytes": size, "array": "in"}
+        return {"day": "day99", "version": "v", "kernel": "k", "steps": len(recorded), "places": [place], "recorded": recorded}
+
+    def test_stored_traces_are_shown_as_they_are(self):
+        for day, version in (("day06_transpose", "tiled"), ("day06_transpose", "padded"), ("day15_reduction", "atomic")):
+            with self.subTest(day=day, version=version):
+                self.assertEqual(self.faults_of(*self.stored(day, version)), [])
+
+    def test_accesses_of_one_byte_and_of_sixteen(self):
+        every_fifth = self.made_up("global", 1, [0, 0xFFFFFFFF, 5, 1, 0, 5, 32], [0, 0x80000001, 2, 1, 3, 40, 2])
+        rows = self.made_up("shared", 16, [0, 0xFF, 2, 1, 0, 128, 8], [0, 0xFFFFFFFF, 1, 1, 64, 0, 32])
+        self.assertEqual(self.faults_of(every_fifth, rows), [])
+
+    def test_bytes_are_counted_as_words(self):
+        script = ("${bytesOf(step)}", "${words.size * WORD}")
+        found = self.faults_of(self.made_up("global", 1, [0, 0xFFFFFFFF, 5, 1, 0, 5, 32]), script=script)
+        self.assertIn("of which the lanes access 128 of 160 bytes", found[0])
+
+    def test_wrong_shifts_of_lanes_banks_and_sectors(self):
+        tiled = self.stored("day06_transpose", "tiled")
+        for before, after in (("offsets[lane] = active[i]", "offsets[(lane + 1) % LANES] = active[i]"), ("step.mask >>> lane & 1", "step.mask >>> (lane ^ 1) & 1"),
+                              ("++inBank[word % BANKS]", "++inBank[(word >> 1) % BANKS]"), ("this.word(r * BANKS + bank,", "this.word(r * BANKS + (bank ^ 1),"),
+                              ("byte / WORD) % BANKS", "byte / SECTOR) % BANKS"), ("sector * SECTOR / WORD + w", "sector * SECTOR / WORD + 7 - w"),
+                              ("word * WORD / SECTOR", "word * WORD / (2 * SECTOR)")):
+            with self.subTest(fault=after):
+                odd = self.made_up("shared", 4, [0, 0x55555555, 1, 1, 0, 4, 16])
+                self.assertNotEqual(self.faults_of(*tiled, odd, script=(before, after)), [])
 
 
 if __name__ == "__main__":

@@ -154,7 +154,7 @@ class Replay {
             const auto lane = static_cast<unsigned>(std::countr_zero(mask));
             last = at(lane);
             if (last == end) return;
-            execute(mask, traces_[lane][now_.event[lane]].action);
+            execute(mask);
         }
     }
 
@@ -170,9 +170,9 @@ class Replay {
         }
     }
 
-    void execute(LaneMask mask, Action action) {
+    void execute(LaneMask mask) {
         now_.mask = mask;
-        if (!action.is_sync_point()) executed_(now_);
+        executed_(now_);
         for (LaneMask left = mask; left != 0; left &= left - 1)
             ++now_.event[static_cast<unsigned>(std::countr_zero(left))];
     }
@@ -218,7 +218,7 @@ void converge(const Traces& traces, const std::function<void(const Instruction&)
     Instruction now{alike, {}};
     for (std::uint32_t e = 0; e < leader.size(); ++e) {
         now.event.fill(e);
-        if (!leader[e].action.is_sync_point()) executed(now);
+        executed(now);
     }
 }
 

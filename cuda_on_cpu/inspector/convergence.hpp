@@ -31,7 +31,7 @@ struct Instruction {
 };
 
 // Calls `executed` for each instruction, in an order in which a warp may have executed them; each
-// event is part of exactly one. Synchronisation points take part but are not reported.
+// event is part of exactly one. Synchronisation points are instructions, too.
 void converge(const Traces& traces, const std::function<void(const Instruction&)>& executed);
 
 }  // namespace cuda_on_cpu::inspector

@@ -170,26 +170,57 @@ void Recorder::end_block() {
 
 // Later blocks may have ended earlier, on other OS threads.
 void Recorder::keep_trace() {
-    const auto first = std::ranges::find_if(traced_, &RawTrace::has_request);
+    const auto first =
+        std::ranges::find_if(traced_, [](const TracedWarp& warp) { return warp.trace.has_request; });
     LaunchTrace& kept = launch_->trace;
     const std::scoped_lock lock(kept.mutex);
     if (first == traced_.end() || block_number_ >= kept.block_number) return;
     kept.block_number = block_number_;
     kept.block = {block_.x, block_.y, block_.z};
     kept.warp = static_cast<unsigned>(first - traced_.begin());
-    kept.trace = std::move(*first);
+    kept.trace = std::move(first->trace);
 }
 
 void Recorder::trace_step(unsigned warp, const RawStep& step) {
-    RawTrace& trace = traced_[warp];
+    RawTrace& trace = traced_[warp].trace;
     ++trace.steps;
     trace.has_request = trace.has_request || step.kind == RawStep::Kind::kRequest;
     if (trace.recorded.size() < launch_->trace_steps) trace.recorded.push_back(step);
 }
 
-void Recorder::trace_wait(unsigned warp, RawStep::Kind kind, Site site, LaneMask lanes) {
+void Recorder::note_wait(unsigned thread, Site site) {
+    if (!traced_.empty()) traced_[thread / kLanes].waits_at[thread % kLanes] = place_of(site);
+}
+
+void Recorder::trace_wait(unsigned warp, RawStep::Kind kind, LaneMask lanes) {
     if (traced_.empty()) return;
-    trace_step(warp, {.kind = kind, .action = Action::sync_point(place_of(site)), .lanes = lanes});
+    const Place place = traced_[warp].waits_at[static_cast<unsigned>(std::countr_zero(lanes))];
+    trace_step(warp, {.kind = kind, .action = Action::sync_point(place), .lanes = lanes});
+}
+
+// Some lanes of a warp have met. What they did before is traced when the warp finishes, and then
+// their sync points lead back to this step.
+void Recorder::postpone(unsigned warp, LaneMask lanes) {
+    if (traced_.empty()) return;
+    TracedWarp& traced = traced_[warp];
+    const Place place = traced.waits_at[static_cast<unsigned>(std::countr_zero(lanes))];
+    traced.pending.push_back(
+        {.step = {.kind = RawStep::Kind::kCollective, .action = Action::sync_point(place), .lanes = lanes}});
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(left));
+        LaneTrace& trace = (*warp_[warp].traces)[lane];
+        // Else there were too many events.
+        if (trace.empty() || !trace.last().action.is_sync_point()) continue;
+        trace.last().address = traced.pending.size();
+        traced.pending.back().missing |= bit(lane);
+    }
+}
+
+void Recorder::pass_sync_point(unsigned warp, unsigned lane, const TraceEntry& event) {
+    if (event.address == 0 || traced_.empty()) return;
+    PendingStep& pending = traced_[warp].pending[event.address - 1];
+    pending.missing &= ~bit(lane);
+    if (pending.missing == 0) trace_step(warp, pending.step);
 }
 
 void Recorder::notify(const Event& event) {
@@ -223,7 +254,7 @@ void Recorder::on(const event::SharedEntered& event) {
 void Recorder::on(const event::BarrierArrived& event) {
     Warp& warp = warp_[event.thread / kLanes];
     warp.waiting |= bit(event.thread % kLanes);
-    barrier_site_ = event.site;
+    note_wait(event.thread, event.site);
     if (warp.waiting == warp.live) finish_warp(event.thread / kLanes);
 }
 
@@ -234,7 +265,7 @@ void Recorder::on(const event::SplitBarrierArrived& event) {
 void Recorder::on(const event::BarrierReleased&) {
     ++barriers_;
     for (unsigned w = 0; w < warps_; ++w) {
-        if (warp_[w].waiting != 0) trace_wait(w, RawStep::Kind::kBarrier, barrier_site_, warp_[w].waiting);
+        if (warp_[w].waiting != 0) trace_wait(w, RawStep::Kind::kBarrier, warp_[w].waiting);
         warp_[w].waiting = 0;
     }
 }
@@ -242,14 +273,24 @@ void Recorder::on(const event::BarrierReleased&) {
 // If all lanes of a warp wait together, its traces start anew afterwards. If only some do, they may
 // still reconverge with the others later.
 void Recorder::on(const event::CollectiveArrived& event) {
-    collective_site_ = event.site;
+    note_wait(event.thread, event.site);
     if ((warp_[event.thread / kLanes].began & ~event.mask) != 0)
         note(event.thread, Action::sync_point(place_of(event.site)), 0);
 }
 
 void Recorder::on(const event::CollectiveCompleted& event) {
-    if ((warp_[event.warp].began & ~event.mask) == 0) finish_warp(event.warp);
-    trace_wait(event.warp, RawStep::Kind::kCollective, collective_site_, event.lanes);
+    if ((warp_[event.warp].began & ~event.mask) != 0) {
+        postpone(event.warp, event.lanes);
+        return;
+    }
+    finish_warp(event.warp);
+    if (traced_.empty()) return;
+    // A matrix load is the collective itself.
+    std::vector<RawStep>& matrix_load = traced_[event.warp].matrix_load;
+    if (matrix_load.empty()) trace_wait(event.warp, RawStep::Kind::kCollective, event.lanes);
+    for (const RawStep& step : matrix_load)
+        trace_step(event.warp, step);
+    matrix_load.clear();
 }
 
 void Recorder::on(const event::BlocksBarrierArrived& event) {
@@ -401,7 +442,12 @@ void Recorder::finish_warp(unsigned number) {
         for (std::size_t e = 0; e < traces[0].size(); ++e) {
             for (unsigned lane = 0; lane < kLanes; ++lane)
                 bytes[lane] = traces[lane][e].address;
-            if (!traces[0][e].action.is_sync_point()) count(number, traces[0][e].action, kAllLanes, bytes);
+            if (!traces[0][e].action.is_sync_point()) {
+                count(number, traces[0][e].action, kAllLanes, bytes);
+                continue;
+            }
+            for (unsigned lane = 0; lane < kLanes; ++lane)
+                pass_sync_point(number, lane, traces[lane][e]);
         }
     } else {
         converge(traces, [&](const Instruction& instruction) {
@@ -411,13 +457,15 @@ void Recorder::finish_warp(unsigned number) {
                 const TraceEntry& event = traces[lane][instruction.event[lane]];
                 action = event.action;
                 bytes[lane] = event.address;
+                if (action.is_sync_point()) pass_sync_point(number, lane, event);
             }
-            count(number, action, instruction.mask, bytes);
+            if (!action.is_sync_point()) count(number, action, instruction.mask, bytes);
         });
     }
     for (LaneTrace& trace : *warp.traces)
         trace.clear();
     idle_traces_.push_back(std::move(warp.traces));
+    if (!traced_.empty()) traced_[number].pending.clear();
 }
 
 namespace {
@@ -471,13 +519,18 @@ void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& cou
     line.active_lanes += static_cast<unsigned>(std::popcount(mask));
     line.bytes_used += count.bytes_used;
     if (!traced_.empty()) {
-        trace_step(warp, {.action = action,
-                          .lanes = mask,
-                          .transactions = count.transactions,
-                          .ideal = count.ideal,
-                          .array_begin = region.gpu_begin,
-                          .array = region.array,
-                          .addresses = gpu_addresses});
+        const RawStep step{.action = action,
+                           .lanes = mask,
+                           .transactions = count.transactions,
+                           .ideal = count.ideal,
+                           .array_begin = region.gpu_begin,
+                           .array = region.array,
+                           .addresses = gpu_addresses};
+        // What the lanes did before is traced when their collective completes.
+        if (action.operation() == Operation::kMatrixLoad)
+            traced_[warp].matrix_load.push_back(step);
+        else
+            trace_step(warp, step);
     }
     if (count.transactions <= line.worst.transactions) return;
     line.worst_block = block_number_;

@@ -205,7 +205,7 @@ class Recorder final : public BlockObserver {
         }
         void clear() { end_ = events_.get(); }
         bool empty() const { return end_ == events_.get(); }
-        const TraceEntry& last() const { return end_[-1]; }
+        TraceEntry& last() { return end_[-1]; }
         void forget_last() { --end_; }
         Trace events() const { return {events_.get(), end_}; }
 
@@ -225,6 +225,22 @@ class Recorder final : public BlockObserver {
         LaneMask began = 0;
         // Null if there are no events.
         std::unique_ptr<WarpTraces> traces;
+    };
+    // A collective of some of a warp's lanes. It is a step of the trace once converge() has come to
+    // it with all of them.
+    struct PendingStep {
+        RawStep step;
+        LaneMask missing = 0;
+    };
+    // What is recorded of one warp.
+    struct TracedWarp {
+        RawTrace trace;
+        // Where each lane has last arrived at a barrier or a collective.
+        std::array<Place, kLanes> waits_at{};
+        // A sync point in the trace of a lane has the number of its step here, plus 1, as its address.
+        std::vector<PendingStep> pending;
+        // A matrix load whose collective has not completed.
+        std::vector<RawStep> matrix_load;
     };
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
@@ -267,8 +283,11 @@ class Recorder final : public BlockObserver {
     [[gnu::noinline]] void give_traces(Warp& warp);
     void finish_warp(unsigned number);
     // Record a step of a warp, if the block is traced.
-    void trace_wait(unsigned warp, RawStep::Kind kind, Site site, LaneMask lanes);
+    void note_wait(unsigned thread, Site site);
+    void trace_wait(unsigned warp, RawStep::Kind kind, LaneMask lanes);
     void trace_step(unsigned warp, const RawStep& step);
+    void postpone(unsigned warp, LaneMask lanes);
+    void pass_sync_point(unsigned warp, unsigned lane, const TraceEntry& event);
     void keep_trace();
     void count(unsigned warp, Action action, LaneMask mask, Addresses& bytes);
     void add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,
@@ -315,9 +334,7 @@ class Recorder final : public BlockObserver {
     std::uint64_t blocks_ = 0;
     std::uint64_t dropped_ = 0;
     // One for each warp of the running block, if that may be the one to keep; else empty.
-    std::vector<RawTrace> traced_;
-    Site barrier_site_{"", 0};
-    Site collective_site_{"", 0};
+    std::vector<TracedWarp> traced_;
 };
 
 // The recorder, for the hooks; null unless a watched block runs on this OS thread.

@@ -1,5 +1,6 @@
 // The replay of one warp: a stepper over the steps that ./course inspect --trace has recorded. The data stands in the page
-// (site/kernels.py): places, and for each step [index of its place, mask of lanes, transactions, ideal, runs of offsets].
+// (site/kernels.py): places, and for each step [index of its place, mask of lanes, transactions, ideal, runs of offsets]. What
+// a step does, in words, is in the table of the steps.
 "use strict";
 
 (() => {
@@ -39,25 +40,21 @@
     return words;
   };
 
-  const VERBS = {
-    load: ["loads", "load", "from"], store: ["stores", "store", "to"], atomic: ["updates", "update", "of"],
-    async_copy: ["copies", "copy", "asynchronously, at"], matrix_load: ["loads", "load", "of matrices from"],
+  // Of the bytes of a sector or a word, lanes may access only some.
+  const bytesOf = step => {
+    const bytes = new Set();
+    for (const lane of step.lanes) for (let i = 0; i < step.bytes; ++i) bytes.add(step.offsets[lane] + i);
+    return bytes.size;
   };
-  const unit = (step, count) => plural(count, step.space === "shared" ? "wavefront" : "sector");
-  const sentence = step => {
-    const one = step.lanes.length === 1;
-    const lanes = plural(step.lanes.length, "lane");
-    if (!step.space) return `${lanes} ${one ? "waits" : "wait"} at ${step.what}`;
-    const wasted = step.transactions === step.ideal ? "" : `, ideal ${step.ideal}`;
-    const [single, several, preposition] = VERBS[step.kind];
-    const size = plural(step.bytes, "byte") + (one ? "" : " each");
-    return `${lanes} ${one ? single : several} ${size} ${preposition} "${step.array}": ${unit(step, step.transactions)}${wasted}`;
-  };
+
   const sentenceOfLane = (step, lane) => {
     if (!step.lanes.includes(lane)) return `Lane ${lane} takes no part.`;
     if (!step.space) return `Lane ${lane} waits.`;
     const offset = step.offsets[lane];
-    const where = step.space === "shared" ? `bank ${Math.floor(offset / WORD) % BANKS}` : `sector ${Math.floor(offset / SECTOR)}`;
+    const bank = byte => Math.floor(byte / WORD) % BANKS;
+    const [first, last] = [bank(offset), bank(offset + step.bytes - 1)];
+    const banks = first === last ? `bank ${first}` : `banks ${first} to ${last}`;
+    const where = step.space === "shared" ? banks : `sector ${Math.floor(offset / SECTOR)}`;
     const bytes = step.bytes === 1 ? `byte ${offset}` : `bytes ${offset} to ${offset + step.bytes - 1}`;
     return `Lane ${lane}: ${bytes} of "${step.array}", ${where}.`;
   };
@@ -68,7 +65,8 @@
       this.kernel = data.kernel;
       this.number = data.number;
       this.total = data.total;
-      this.steps = data.recorded.map(entry => decode(entry, data.places));
+      const rows = root.querySelectorAll("tbody tr");
+      this.steps = data.recorded.map((entry, at) => ({...decode(entry, data.places), sentence: rows[at].cells[2].textContent}));
       this.at = 0;
       this.lane = 0;
       this.timer = null;
@@ -190,7 +188,7 @@
     show() {
       const step = this.steps[this.at];
       this.slider.value = this.at + 1;
-      const says = `Step ${this.at + 1} of ${this.steps.length}, line ${step.line}: ${sentence(step)}.`;
+      const says = `Step ${this.at + 1} of ${this.steps.length}, line ${step.line}: ${step.sentence}.`;
       this.slider.setAttribute("aria-valuetext", says);
       this.counter.textContent = `${this.at + 1} / ${this.steps.length}`;
       if (this.live.textContent !== says) this.live.textContent = says;
@@ -281,9 +279,8 @@
 
     showSectors(step, words) {
       const sectors = [...new Set([...words.keys()].map(word => Math.floor(word * WORD / SECTOR)))].sort((a, b) => a - b);
-      const used = [...words.keys()].length * WORD;
       this.caption.textContent = `"${step.array}", global memory: ${plural(sectors.length, "sector")} of 32 bytes, ` +
-        `of which the lanes access ${used} of ${sectors.length * SECTOR} bytes. In a cell, 4 bytes: its lane.`;
+        `of which the lanes access ${bytesOf(step)} of ${sectors.length * SECTOR} bytes. In a cell, 4 bytes: its lane.`;
       let before = null;
       sectors.forEach((sector, i) => {
         const box = make("div", "sector" + (before !== null && sector !== before + 1 ? " apart" : ""));

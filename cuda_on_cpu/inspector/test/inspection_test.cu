@@ -867,4 +867,90 @@ TEST(Trace, IsOfTheFirstWarpAtWorkInTheFirstLaunch) {
     EXPECT_EQ(kernel.trace->recorded[2].offsets.at(1), 132);
 }
 
+// The kinds of the steps of the first warp, one letter each: load, store, barrier, collective, matrix_load.
+std::string kinds(const KernelInspection& kernel) {
+    std::string text;
+    for (const cuda_on_cpu::TraceStep& step : kernel.trace.value().recorded)
+        text += step.kind[0];
+    return text;
+}
+
+unsigned lanes_at(const KernelInspection& kernel, std::size_t step) {
+    return kernel.trace.value().recorded.at(step).lanes;
+}
+
+__global__ void shuffle_of_half(const float* in, float* out) {
+    float value = in[threadIdx.x];
+    if (threadIdx.x < 16) {
+        value += __shfl_xor_sync(0xFFFF, value, 1);
+        value += in[threadIdx.x + 32];
+        value += __shfl_xor_sync(0xFFFF, value, 2);
+    }
+    out[threadIdx.x] = value;
+}
+
+TEST(Trace, HasACollectiveOfHalfAWarpAfterTheLoadsBeforeIt) {
+    const Buffer<float> in(64), out(32);
+    const KernelInspection kernel =
+        inspect_one([&] { shuffle_of_half<<<1, 32>>>(in.get(), out.get()); }, {.trace_steps = 100});
+    EXPECT_EQ(kinds(kernel), "lclcs");
+    for (const std::size_t half : {1U, 2U, 3U})
+        EXPECT_EQ(lanes_at(kernel, half), 0xFFFFU) << half;
+    for (const std::size_t whole : {0U, 4U})
+        EXPECT_EQ(lanes_at(kernel, whole), ~0U) << whole;
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kStore).requests, 1u) << "the halves reconverge";
+}
+
+__global__ void shuffles_of_both_halves(const float* in, float* out) {
+    float value = in[threadIdx.x];
+    const unsigned mask = threadIdx.x < 16 ? 0xFFFF : 0xFFFF0000;
+    value += __shfl_xor_sync(mask, value, 1);
+    out[threadIdx.x] = value + in[threadIdx.x + 32];
+}
+
+TEST(Trace, HasACollectiveOfEachHalfBetweenTheLoadsOfAll) {
+    const Buffer<float> in(64), out(32);
+    const KernelInspection kernel =
+        inspect_one([&] { shuffles_of_both_halves<<<1, 32>>>(in.get(), out.get()); }, {.trace_steps = 100});
+    EXPECT_EQ(kinds(kernel), "lccls");
+    EXPECT_EQ(lanes_at(kernel, 1) ^ lanes_at(kernel, 2), ~0U);
+    EXPECT_EQ(kernel.trace->recorded.at(1).source, kernel.trace->recorded.at(2).source);
+}
+
+__global__ void half_of_the_lanes_end(const float* in, float* out) {
+    float value = in[threadIdx.x];
+    if (threadIdx.x >= 16) {
+        out[threadIdx.x] = value;
+        return;
+    }
+    value += __shfl_xor_sync(0xFFFF, value, 1);
+    out[threadIdx.x] = value;
+}
+
+TEST(Trace, HasACollectiveAfterTheLoadsOfLanesThatHaveEnded) {
+    const Buffer<float> in(32), out(32);
+    const KernelInspection kernel =
+        inspect_one([&] { half_of_the_lanes_end<<<1, 32>>>(in.get(), out.get()); }, {.trace_steps = 100});
+    EXPECT_EQ(kinds(kernel), "lcss");
+    EXPECT_EQ(lanes_at(kernel, 0), ~0U);
+    EXPECT_EQ(lanes_at(kernel, 1), 0xFFFFU);
+    EXPECT_EQ(lanes_at(kernel, 2), 0xFFFFU);
+}
+
+__global__ void load_then_matrix_load(const float* in, float* out) {
+    __shared__ alignas(16) unsigned short tile[32 * 8];
+    const float value = in[threadIdx.x];
+    unsigned r[4];
+    cuda_on_cpu::ptx::ldmatrix_x4(r, &tile[threadIdx.x * 8]);
+    out[threadIdx.x] = value;
+}
+
+TEST(Trace, HasAMatrixLoadAfterTheLoadsBeforeIt) {
+    const Buffer<float> in(32), out(32);
+    const KernelInspection kernel =
+        inspect_one([&] { load_then_matrix_load<<<1, 32>>>(in.get(), out.get()); }, {.trace_steps = 100});
+    EXPECT_EQ(kinds(kernel), "lms") << "the load of matrices is one step, not a wait beside it";
+    EXPECT_EQ(line(kernel, Space::kShared, Operation::kMatrixLoad).transactions, 4u);
+}
+
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -71,15 +72,14 @@ struct Data {
     }
 
     // The first tokens and the last; all others must not have a NaN.
-    course::VerifyResult verify() const {
+    course::VerifyResult verify(day27::Sums sums) const {
         const std::vector<float> all = out.to_host();
         const std::size_t checked = std::min(shape.tokens, kTokensToVerify);
         course::VerifyResult result;
         for (const std::size_t first : {std::size_t{0}, shape.tokens - checked / 2}) {
             const std::size_t count = first == 0 ? checked - checked / 2 : checked / 2;
             const day27::Expected expected =
-                day27::layer_on_cpu(shape, logits_host, x_host, weights_host, first, count,
-                                    std::is_same_v<T, float> ? day27::Sums::kRounded : day27::Sums::kCutOff);
+                day27::layer_on_cpu(shape, logits_host, x_host, weights_host, first, count, sums);
             std::vector<double> magnitude = expected.bound;
             for (double& bound : magnitude)
                 bound /= course::FloatTraits<float>::kEpsilon;
@@ -116,7 +116,9 @@ course::UsualCase<Data<T>> usual_case(const course::Dims& size, bool skewed, con
     course::UsualCase<Data<T>> usual(
         fmt::format("{} {}{}", topic, day27::name(shape), skewed ? " skewed" : ""), type,
         std::make_shared<Data<T>>(shape, skewed));
-    usual.output_in_place(&Data<T>::out, [](const Data<T>& data) { return data.verify(); });
+    usual.output_in_place(&Data<T>::out, [](const Data<T>& data) {
+        return data.verify(std::is_same_v<T, float> ? day27::Sums::kRounded : day27::Sums::kCutOff);
+    });
     usual.versions(versions, shape, [](const auto& version, Data<T>& data, cudaStream_t stream) {
         version.launcher(data.layer(), data.workspace, stream);
     });
@@ -137,7 +139,7 @@ course::Case make_case(const course::Dims& size) {
     Data<float>& data = *usual.data;
     usual.add({.name = "cublas_products",
                .role = course::Role::kPeer,
-               .launch = day27::make_cublas(data.layer(), data.logits_host),
+               .launch = day27::make_cublas<float>(data.layer(), data.logits_host),
                .work = usual.result.contestants.front().work,
                .cannot_run = day27::why_no_cublas()});
     return usual.result;
@@ -145,9 +147,28 @@ course::Case make_case(const course::Dims& size) {
 
 template <bool kSkewed>
 course::Case make_bfloat16_case(const course::Dims& size) {
-    return usual_case<__nv_bfloat16>(size, kSkewed, "mixture_bfloat16", "bfloat16 to float",
-                                     day27::grouped_versions())
-        .result;
+    auto usual = usual_case<__nv_bfloat16>(size, kSkewed, "mixture_bfloat16", "bfloat16 to float",
+                                           day27::grouped_versions());
+    Data<__nv_bfloat16>& data = *usual.data;
+    const course::Work work = usual.result.contestants.front().work;
+    usual.add({.name = "cublas_products",
+               .role = course::Role::kPeer,
+               .launch = day27::make_cublas<__nv_bfloat16>(data.layer(), data.logits_host),
+               .work = work,
+               .cannot_run = day27::why_no_cublas()});
+    const std::string reason = day27::why_no_grouped_cublas(data.shape);
+    usual.add({.name = "cublas_grouped_to_bfloat16",
+               .role = course::Role::kPeer,
+               .launch = reason.empty() ? day27::make_grouped_cublas(data.layer(), data.logits_host)
+                                        : std::function<void(cudaStream_t)>{},
+               .work = work,
+               .cannot_run = reason,
+               .verify = [shared = usual.data] {
+                   course::VerifyResult result = shared->verify(day27::Sums::kCutOffToBfloat16);
+                   result.damage += shared->out.damage();
+                   return result;
+               }});
+    return usual.result;
 }
 
 }  // namespace

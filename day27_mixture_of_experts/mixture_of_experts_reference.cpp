@@ -93,18 +93,19 @@ Expected layer_on_cpu(const Shape& shape, std::span<const float> logits, std::sp
                 }
             }
             // The product: a sum of `hidden` terms, of which a tensor core cuts off up to two units
-            // each. The gate: its logit's difference is rounded, which exp turns into a relative
-            // error; exp, the sum and the quotient have a few roundings each. Then the sum of k
-            // terms.
+            // each. In BF16 it has 8 bits: rounding is 2^-8 of it, 2^16 units. The gate: its logit's
+            // difference is rounded, which exp turns into a relative error; exp, the sum and the
+            // quotient have a few roundings each. Then the sum of k terms.
             const double largest = *std::ranges::max_element(choice.distance);
             const double of_sum = sums == Sums::kRounded ? 2 * (std::sqrt(hidden) + 2) : 2 * 2 * (hidden + 1);
             const double of_gate = choice.distance[j] + largest + 8 + static_cast<double>(shape.chosen);
             const double of_total = static_cast<double>(shape.chosen) + 1;
+            const double of_store = sums == Sums::kCutOffToBfloat16 ? 0x1p16 : 0;
             for (std::size_t c = 0; c < width; ++c) {
                 const double gate = choice.gate[j];
                 expected.value[at * width + c] += gate * sum[c];
                 expected.bound[at * width + c] +=
-                    u * gate * (of_sum * magnitude[c] + (of_gate + of_total) * std::abs(sum[c])) +
+                    u * gate * (of_sum * magnitude[c] + (of_gate + of_total + of_store) * std::abs(sum[c])) +
                     std::numeric_limits<float>::denorm_min() * (1 + magnitude[c]);
             }
         }

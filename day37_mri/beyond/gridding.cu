@@ -151,9 +151,10 @@ std::string why_no_fft() {
 #endif
 
 struct Gridding::Plan {
-    Plan(const Grid& image_grid, const Grid& field, std::size_t most_samples, int window_width)
+    Plan(const Grid& image_grid, const Grid& of_field, std::size_t most_samples, int window_width)
         : grid(image_grid),
-          extents(checked(image_grid, field, most_samples, window_width)),
+          field(of_field),
+          extents(checked(image_grid, of_field, most_samples, window_width)),
           samples(most_samples),
           width(window_width),
           axis_x(axis(grid.nx, extents.nx, field.nx)),
@@ -170,12 +171,12 @@ struct Gridding::Plan {
           roll_z(std::span<const float>(roll_of(grid.nz, extents.nz, width))),
           transform(extents) {}
 
-    WindowAxis axis(std::size_t voxels, std::size_t all, std::size_t field) const {
+    WindowAxis axis(std::size_t voxels, std::size_t all, std::size_t of_field) const {
         const bool even = voxels % 2 == 0;
-        return {.scale = static_cast<double>(all) / static_cast<double>(field),
+        return {.scale = static_cast<double>(all) / static_cast<double>(of_field),
                 .points = static_cast<int>(all),
                 .width = width,
-                .half_voxel = even ? 1.0 / static_cast<double>(field) : 0.0};
+                .half_voxel = even ? 1.0 / static_cast<double>(of_field) : 0.0};
     }
 
     Points sizes() const {
@@ -198,7 +199,7 @@ struct Gridding::Plan {
                 .order = ranks.data() + samples};
     }
 
-    Grid grid, extents;
+    Grid grid, field, extents;
     std::size_t samples;
     int width;
     WindowAxis axis_x, axis_y, axis_z;
@@ -221,6 +222,14 @@ course::DeviceSpan<const float2> Gridding::points() const {
 
 Grid Gridding::extents() const {
     return plan_->extents;
+}
+
+const Grid& Gridding::grid() const {
+    return plan_->grid;
+}
+
+const Grid& Gridding::field() const {
+    return plan_->field;
 }
 
 void Gridding::spread(const Weighted& k, Spreading how, cudaStream_t stream) {

@@ -56,6 +56,9 @@ class Gridding {
     // The points, x fastest, and how many there are along each axis.
     course::DeviceSpan<const float2> points() const;
     Grid extents() const;
+    // As the constructor was given them.
+    const Grid& grid() const;
+    const Grid& field() const;
 
     // Enqueues the sums at all voxels. Throws std::runtime_error where there is no transform.
     void sum(const Weighted& samples, Spreading how, course::DeviceSpan<float> re,

@@ -26,7 +26,7 @@ std::size_t padded_extent(std::size_t n) {
 
 Grid checked(const Grid& grid) {
     for (const std::size_t n : {grid.nx, grid.ny, grid.nz}) {
-        require(n >= 1 && n <= NormalOperator::kMostExtent, "NormalOperator: the grid has ", n,
+        require(n >= 1 && n <= NormalOperator::kMostExtent, "reconstruction: the grid has ", n,
                 " voxels along an axis; expected 1 to 1024");
     }
     return grid;
@@ -56,9 +56,64 @@ void make_roots(course::DeviceBuffer<float2>& roots, std::size_t extent, cudaStr
     compute_roots<<<blocks_for_each(extent), kBlock, 0, stream>>>(roots.data(), length(extent));
 }
 
+void check_point_spread(const KSpace& k, const Grid& differences, const Image& q) {
+    const std::size_t samples = k.kx.size();
+    require(k.ky.size() == samples && k.kz.size() == samples && k.phi_re.size() == samples &&
+                k.phi_im.size() == samples,
+            "point_spread: kx has ", samples, " elements, ky ", k.ky.size(), ", kz ", k.kz.size(), ", phi ",
+            k.phi_re.size(), " and ", k.phi_im.size(), "; expected the same number");
+    require(samples >= 1 && samples <= kMostSamples, "point_spread: ", samples,
+            " samples; expected 1 to 2^30");
+    require(q.re.size() == differences.count() && q.im.size() == differences.count(), "point_spread: q has ",
+            q.re.size(), " and ", q.im.size(), " elements; expected ", differences.count(),
+            ", one per difference");
+    require(!overlap(q.re, q.im), "point_spread: re overlaps im; expected no element in common");
+}
+
+// mu = |phi|^2 of the samples, in memory for two floats of each.
+Weighted squares(const KSpace& k, float* memory, cudaStream_t stream) {
+    const std::size_t samples = k.kx.size();
+    float* const mu_im = memory + samples;
+    square_phi<<<blocks_for_each(samples), kBlock, 0, stream>>>(k.phi_re.data(), k.phi_im.data(),
+                                                                static_cast<int>(samples), memory, mu_im);
+    return {k.kx.data(), k.ky.data(), k.kz.data(), memory, mu_im, samples};
+}
+
+bool is_same(const Grid& a, const Grid& b) {
+    return a.nx == b.nx && a.ny == b.ny && a.nz == b.nz;
+}
+
 }  // namespace
 
-NormalOperator::NormalOperator(const Grid& grid, const KSpace& k, cudaStream_t stream)
+Grid differences_of(const Grid& grid) {
+    return {2 * grid.nx - 1, 2 * grid.ny - 1, 2 * grid.nz - 1};
+}
+
+void point_spread(const KSpace& k, const Grid& grid, const Image& q, cudaStream_t stream) {
+    const Grid differences = differences_of(checked(grid));
+    check_point_spread(k, differences, q);
+    const std::size_t samples = k.kx.size();
+    const course::StreamBuffer<float> mu(2 * samples, stream);
+    const course::StreamBuffer<float> tables(axis_table_floats(samples, differences), stream);
+    sum_on_grid(squares(k, mu.data(), stream), differences, grid, q.re.data(), q.im.data(), tables.data(),
+                stream);
+}
+
+void point_spread(const KSpace& k, const Grid& grid, Gridding& gridding, const Image& q,
+                  cudaStream_t stream) {
+    const Grid differences = differences_of(checked(grid));
+    check_point_spread(k, differences, q);
+    const Grid& has = gridding.grid();
+    const Grid& field = gridding.field();
+    require(is_same(has, differences) && is_same(field, grid), "point_spread: gridding is for ", has.nx,
+            " x ", has.ny, " x ", has.nz, " voxels with ", field.nx, " x ", field.ny, " x ", field.nz,
+            " in a field of view; expected ", differences.nx, " x ", differences.ny, " x ", differences.nz,
+            " with ", grid.nx, " x ", grid.ny, " x ", grid.nz);
+    const course::StreamBuffer<float> mu(2 * k.kx.size(), stream);
+    gridding.sum(squares(k, mu.data(), stream), Spreading::kTiled, q.re, q.im, stream);
+}
+
+NormalOperator::NormalOperator(const Grid& grid)
     : grid_(checked(grid)),
       padded_{padded_extent(grid.nx), padded_extent(grid.ny), padded_extent(grid.nz)},
       roots_x_(padded_.nx),
@@ -66,33 +121,34 @@ NormalOperator::NormalOperator(const Grid& grid, const KSpace& k, cudaStream_t s
       roots_z_(padded_.nz),
       along_x_(padded_.nx * grid.ny * grid.nz),
       along_xy_(padded_.nx * padded_.ny * grid.nz),
-      filter_(padded_.count()) {
-    const std::size_t samples = k.kx.size();
-    require(k.ky.size() == samples && k.kz.size() == samples && k.phi_re.size() == samples &&
-                k.phi_im.size() == samples,
-            "NormalOperator: kx has ", samples, " elements, ky ", k.ky.size(), ", kz ", k.kz.size(), ", phi ",
-            k.phi_re.size(), " and ", k.phi_im.size(), "; expected the same number");
-    require(samples >= 1 && samples <= kMostSamples, "NormalOperator: ", samples,
-            " samples; expected 1 to 2^30");
+      filter_(padded_.count()) {}
+
+NormalOperator::NormalOperator(const Grid& grid, const KSpace& k, cudaStream_t stream)
+    : NormalOperator(grid) {
+    take(k, nullptr, stream);
+}
+
+NormalOperator::NormalOperator(const Grid& grid, const KSpace& k, Gridding& gridding, cudaStream_t stream)
+    : NormalOperator(grid) {
+    take(k, &gridding, stream);
+}
+
+void NormalOperator::take(const KSpace& k, Gridding* gridding, cudaStream_t stream) {
     make_roots(roots_x_, padded_.nx, stream);
     make_roots(roots_y_, padded_.ny, stream);
     make_roots(roots_z_, padded_.nz, stream);
 
-    const Grid differences{2 * grid.nx - 1, 2 * grid.ny - 1, 2 * grid.nz - 1};
-    const course::StreamBuffer<float> mu(2 * samples, stream);
+    const Grid differences = differences_of(grid_);
     const course::StreamBuffer<float> q(2 * differences.count(), stream);
-    const course::StreamBuffer<float> tables(axis_table_floats(samples, differences), stream);
     const course::StreamBuffer<float2> spectrum(padded_.count(), stream);
-    float* const q_re = q.data();
-    float* const q_im = q_re + differences.count();
-    float* const mu_re = mu.data();
-    float* const mu_im = mu_re + samples;
-    square_phi<<<blocks_for_each(samples), kBlock, 0, stream>>>(k.phi_re.data(), k.phi_im.data(),
-                                                                static_cast<int>(samples), mu_re, mu_im);
-    sum_on_grid({k.kx.data(), k.ky.data(), k.kz.data(), mu_re, mu_im, samples}, differences, grid, q_re, q_im,
-                tables.data(), stream);
-    wrap_differences<<<blocks_for_each(padded_.count()), kBlock, 0, stream>>>(q_re, q_im, differences,
-                                                                              spectrum.data(), padded_);
+    const Image sums{q.span().subspan(0, differences.count()),
+                     q.span().subspan(differences.count(), differences.count())};
+    if (gridding == nullptr)
+        point_spread(k, grid_, sums, stream);
+    else
+        point_spread(k, grid_, *gridding, sums, stream);
+    wrap_differences<<<blocks_for_each(padded_.count()), kBlock, 0, stream>>>(
+        sums.re.data(), sums.im.data(), differences, spectrum.data(), padded_);
     float2* const all = spectrum.data();
     const Lines x = lines_x(padded_);
     const Lines y = lines_y(padded_);
@@ -144,9 +200,8 @@ void ConjugateGradients::solve(NormalOperator& normal, DeviceSpan<const float2> 
                                int iterations, DeviceSpan<float2> x, DeviceSpan<double> residuals,
                                cudaStream_t stream) {
     const std::size_t count = grid_.count();
-    require(normal.grid().nx == grid_.nx && normal.grid().ny == grid_.ny && normal.grid().nz == grid_.nz,
-            "ConjugateGradients: the operator is for another grid; expected ", grid_.nx, " x ", grid_.ny,
-            " x ", grid_.nz, " voxels");
+    require(is_same(normal.grid(), grid_), "ConjugateGradients: the operator is for another grid; expected ",
+            grid_.nx, " x ", grid_.ny, " x ", grid_.nz, " voxels");
     require(b.size() == count && x.size() == count, "ConjugateGradients: b and x have ", b.size(), " and ",
             x.size(), " elements; expected ", count, ", one per voxel");
     require(!overlap(b, x), "ConjugateGradients: x overlaps b; expected no element in common");

@@ -3,8 +3,11 @@
 
 #include <cuda_runtime.h>
 
+#include <complex>
 #include <cstddef>
+#include <vector>
 
+#include "beyond/gridding.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
 #include "grid.hpp"
@@ -12,25 +15,41 @@
 
 namespace day37 {
 
-// F takes an image to its samples: (F x)(m) = phi(m) * sum over n of x(n) exp(-i 2 pi k(m) r(n)).
-// Then F^H F x is a convolution of x with the point spread function
+// The differences of two voxels of a grid: 2 n - 1 along each axis. They are a grid, too, `grid` of
+// which are one field of view.
+Grid differences_of(const Grid& grid);
+
+// The point spread function of the samples:
 //     Q(delta) = sum over m of |phi(m)|^2 exp(i 2 pi k(m) delta),
-// at all differences delta of two voxels of the grid. This class holds its Fourier transform, on a
-// grid of a power of two of at least 2 n - 1 along each axis.
+// at all differences delta of two voxels of `grid`. Enqueued by `separable`, or by gridding, which
+// is approximate (gridding_verify.hpp): then `gridding` is for the differences, one field of view
+// is `grid`, and it must live until the stream has done it. k.d is not used. Throws
+// std::invalid_argument for a bad argument.
+void point_spread(const KSpace& k, const Grid& grid, const Image& q, cudaStream_t stream);
+void point_spread(const KSpace& k, const Grid& grid, Gridding& gridding, const Image& q, cudaStream_t stream);
+
+// F takes an image to its samples: (F x)(m) = phi(m) * sum over n of x(n) exp(-i 2 pi k(m) r(n)).
+// Then F^H F x is a convolution of x with Q. This class holds the Fourier transform of Q, on a grid
+// of a power of two of at least 2 n - 1 along each axis.
 class NormalOperator {
   public:
     static constexpr std::size_t kMostExtent = 1024;
 
-    // Enqueues the computation of Q. k.d is not used; k may be freed when the stream has done it.
-    // Throws std::invalid_argument unless the grid has 1 to 1,024 voxels along each axis.
+    // Enqueues the computation of Q, as point_spread() does; k may be freed when the stream has done
+    // it. Throws std::invalid_argument unless the grid has 1 to 1,024 voxels along each axis.
     NormalOperator(const Grid& grid, const KSpace& k, cudaStream_t stream);
+    NormalOperator(const Grid& grid, const KSpace& k, Gridding& gridding, cudaStream_t stream);
 
     // out = (F^H F) x. `out` may be `x`, but must not overlap it otherwise.
     void apply(course::DeviceSpan<const float2> x, course::DeviceSpan<float2> out, cudaStream_t stream);
 
     const Grid& grid() const { return grid_; }
+    const Grid& padded() const { return padded_; }
 
   private:
+    explicit NormalOperator(const Grid& grid);
+    void take(const KSpace& k, Gridding* gridding, cudaStream_t stream);
+
     Grid grid_;
     Grid padded_;
     course::DeviceBuffer<float2> roots_x_, roots_y_, roots_z_;
@@ -54,5 +73,20 @@ class ConjugateGradients {
     course::DeviceBuffer<float2> residual_, direction_, product_;
     course::DeviceBuffer<double> partial_, curvature_;
 };
+
+// --- Reference, in double ------------------------------------------------------------------------
+
+// The differences of two voxels, in fields of view: every `stride`-th of differences_of(grid).
+HostPositions difference_positions(const Grid& grid, std::size_t stride = 1);
+
+// (F^H F + lambda) x, first to the samples and back, at every `stride`-th voxel. The voxels are at
+// the exact positions of the grid: the operator does not use rounded ones.
+std::vector<std::complex<double>> normal_on_cpu(const HostSamples& k, const Grid& grid,
+                                                const std::vector<float2>& x, double lambda = 0,
+                                                std::size_t stride = 1);
+
+// At least the largest eigenvalue of F^H F. That is the norm of F F^H, a matrix of all pairs of
+// samples, which is at most its largest sum of magnitudes in a row.
+double most_of_normal(const HostSamples& k, const Grid& grid);
 
 }  // namespace day37

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "beyond/gridding.hpp"
+#include "beyond/gridding_verify.hpp"
 #include "beyond/phantom.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
@@ -19,6 +21,7 @@
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 #include "mri.hpp"
+#include "mri_verify.hpp"
 
 namespace {
 
@@ -58,50 +61,22 @@ Complex complex_of(float2 value) {
     return {static_cast<double>(value.x), static_cast<double>(value.y)};
 }
 
-// exp(i 2 pi k(m) r(n)), at the exact positions of the grid: the operator does not use rounded
-// ones.
-Complex wave(const HostSamples& k, std::size_t m, const Grid& grid, std::size_t n) {
-    const auto position = [](std::size_t i, std::size_t extent) {
-        return (static_cast<double>(i) - (static_cast<double>(extent) - 1) / 2) / static_cast<double>(extent);
-    };
-    const double turns = value(k.kx, m) * position(n % grid.nx, grid.nx) +
-                         value(k.ky, m) * position(n / grid.nx % grid.ny, grid.ny) +
-                         value(k.kz, m) * position(n / grid.nx / grid.ny, grid.nz);
-    return std::polar(1.0, 2 * std::numbers::pi * turns);
-}
-
-// (F^H F + lambda) x, first to the samples and back.
-std::vector<Complex> normal_on_cpu(const HostSamples& k, const Grid& grid, const std::vector<float2>& x,
-                                   double lambda = 0) {
-    std::vector<Complex> out(x.size());
-    for (std::size_t m = 0; m < k.size(); ++m) {
-        const Complex phi(value(k.phi_re, m), value(k.phi_im, m));
-        Complex sample = 0;
-        for (std::size_t n = 0; n < x.size(); ++n)
-            sample += complex_of(x[n]) * std::conj(wave(k, m, grid, n));
-        for (std::size_t n = 0; n < x.size(); ++n)
-            out[n] += std::norm(phi) * sample * wave(k, m, grid, n);
-    }
-    for (std::size_t n = 0; n < x.size(); ++n)
-        out[n] += lambda * complex_of(x[n]);
-    return out;
-}
-
 class Normal : public course::DeviceTest {
   protected:
     // "": right. A value of Q is off by the rounding of its table (5 eps) and of a sum of M terms,
     // relative to W, the sum of |phi|^2. A transform of length L adds an error of at most about 3 eps
-    // log2 L in the norm. The transform of Q is at most W times the number of differences.
-    static std::string compare(const Grid& grid, std::size_t samples, bool in_place = false) {
+    // log2 L in the norm. The transform of Q is at most W times the number of differences. With a
+    // `width`, Q is by gridding, whose values are off by more.
+    static std::string compare(const Grid& grid, std::size_t samples, bool in_place = false, int width = 0) {
         const HostSamples k = day37::random_samples(samples, grid, kSeed);
         const SamplesOnDevice on_device(k);
         const std::vector<float2> x = random_image(grid.count());
-        day37::NormalOperator normal(grid, on_device.k(), nullptr);
+        day37::NormalOperator normal = make(grid, on_device.k(), width);
         DeviceBuffer<float2> in{std::span(x)};
         course::GuardedBuffer<float2> out(x.size());
         normal.apply(in.span(), in_place ? in.span() : out.span(), nullptr);
         const std::vector<float2> got = in_place ? in.to_host() : out.to_host();
-        const std::vector<Complex> expected = normal_on_cpu(k, grid, x);
+        const std::vector<Complex> expected = day37::normal_on_cpu(k, grid, x);
         double weight = 0;
         double one_norm = 0;
         double two_norm = 0;
@@ -114,7 +89,9 @@ class Normal : public course::DeviceTest {
         const double differences =
             static_cast<double>((2 * grid.nx - 1) * (2 * grid.ny - 1) * (2 * grid.nz - 1));
         const double stages = std::log2(differences) + 3;
-        const double of_q = (5 + 2 * std::sqrt(static_cast<double>(samples))) * weight * one_norm;
+        const double of_gridding = width == 0 ? 0 : gridding_error(k, grid, width, weight);
+        const double of_q =
+            (5 + 2 * std::sqrt(static_cast<double>(samples)) + of_gridding) * weight * one_norm;
         const double of_transforms = 6 * stages * weight * std::sqrt(differences * two_norm);
         const double allowed = (of_q + of_transforms) * 0x1p-23;
         for (std::size_t n = 0; n < x.size(); ++n) {
@@ -125,12 +102,76 @@ class Normal : public course::DeviceTest {
         }
         return in_place ? "" : out.damage();
     }
+
+    static day37::NormalOperator make(const Grid& grid, const day37::KSpace& k, int width) {
+        if (width == 0) return {grid, k, nullptr};
+        day37::Gridding gridding(day37::differences_of(grid), grid, k.kx.size(), width);
+        day37::NormalOperator normal(grid, k, gridding, nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+        return normal;
+    }
+
+    // In eps, of W (gridding_verify.hpp).
+    static double gridding_error(const HostSamples& k, const Grid& grid, int width, double weight) {
+        const HostSamples squares = with_d_phi(k);
+        const Grid differences = day37::differences_of(grid);
+        const Grid points = day37::Gridding(differences, grid, k.size(), width).extents();
+        return day37::gridding_error(day37::spread_on_cpu(squares, differences, grid, points, width), points,
+                                     k.size(), width, weight)
+            .fixed;
+    }
+
+    // Then mu is |phi|^2.
+    static HostSamples with_d_phi(HostSamples k) {
+        k.d_re = k.phi_re;
+        k.d_im = k.phi_im;
+        return k;
+    }
 };
 
 TEST_F(Normal, IsTheProductOfBothSums) {
     for (const Grid& grid : {Grid{1, 1, 1}, Grid{2, 1, 1}, Grid{5, 1, 1}, Grid{1, 6, 1}, Grid{1, 1, 16},
                              Grid{4, 3, 2}, Grid{9, 7, 5}, Grid{17, 8, 1}, Grid{3, 1, 33}, Grid{130, 2, 1}})
         EXPECT_EQ(compare(grid, 40), "") << grid.nx << " x " << grid.ny << " x " << grid.nz;
+}
+
+TEST_F(Normal, IsTheProductOfBothSumsWithQByGridding) {
+    if (const std::string reason = day37::why_no_fft(); !reason.empty()) GTEST_SKIP() << reason;
+    for (const Grid& grid : {Grid{1, 1, 1}, Grid{2, 1, 1}, Grid{5, 1, 1}, Grid{1, 6, 1}, Grid{1, 1, 16},
+                             Grid{4, 3, 2}, Grid{9, 7, 5}, Grid{17, 8, 1}, Grid{3, 1, 33}})
+        EXPECT_EQ(compare(grid, 40, false, 6), "") << grid.nx << " x " << grid.ny << " x " << grid.nz;
+    for (int width = day37::Gridding::kLeastWidth; width <= day37::Gridding::kMostWidth; ++width)
+        EXPECT_EQ(compare({10, 7, 1}, 60, false, width), "") << "width " << width;
+}
+
+// The bound of the product is wide, because errors of Q may add up. Value by value it is not.
+TEST_F(Normal, PointSpreadByEitherRoad) {
+    for (const Grid& grid : {Grid{1, 1, 1}, Grid{6, 1, 1}, Grid{5, 4, 3}, Grid{12, 9, 1}}) {
+        const HostSamples k = day37::random_samples(50, grid, kSeed);
+        const SamplesOnDevice on_device(k);
+        const Grid differences = day37::differences_of(grid);
+        const day37::Expected expected = day37::sums_on_cpu(with_d_phi(k), day37::difference_positions(grid));
+        for (const int width : {0, 4, 7}) {
+            if (width > 0 && !day37::why_no_fft().empty()) continue;
+            course::GuardedBuffer<float> re(differences.count());
+            course::GuardedBuffer<float> im(differences.count());
+            const day37::Image q{re.span(), im.span()};
+            day37::ErrorOfTerm error;
+            if (width == 0) {
+                day37::point_spread(on_device.k(), grid, q, nullptr);
+            } else {
+                day37::Gridding gridding(differences, grid, k.size(), width);
+                day37::point_spread(on_device.k(), grid, gridding, q, nullptr);
+                CUDA_CHECK(cudaDeviceSynchronize());
+                error.fixed = gridding_error(k, grid, width, expected.weight.front());
+            }
+            course::VerifyResult result =
+                day37::verify_sums(re.to_host(), im.to_host(), expected, k.size(), error);
+            result.damage += re.damage() + im.damage();
+            EXPECT_TRUE(result.ok()) << "width " << width << ", " << grid.nx << " x " << grid.ny << " x "
+                                     << grid.nz << ": " << result.message();
+        }
+    }
 }
 
 TEST_F(Normal, MayOverwriteItsInput) {
@@ -144,6 +185,17 @@ TEST_F(Normal, RefusesWhatDoesNotFit) {
     day37::KSpace k = samples.k();
     k.kz = k.kz.subspan(0, 3);
     EXPECT_THROW(day37::NormalOperator({2, 2, 1}, k, nullptr), std::invalid_argument);
+    DeviceBuffer<float> nine(9);
+    DeviceBuffer<float> eight(8);
+    EXPECT_THROW(day37::point_spread(samples.k(), {2, 2, 1}, {nine.span(), eight.span()}, nullptr),
+                 std::invalid_argument);
+    EXPECT_THROW(day37::point_spread(samples.k(), {2, 2, 1}, {nine.span(), nine.span()}, nullptr),
+                 std::invalid_argument);
+    day37::Gridding of_other_field({3, 3, 1}, {3, 3, 1}, 4, 4);
+    EXPECT_THROW(day37::NormalOperator({2, 2, 1}, samples.k(), of_other_field, nullptr),
+                 std::invalid_argument);
+    day37::Gridding of_voxels({2, 2, 1}, {2, 2, 1}, 4, 4);
+    EXPECT_THROW(day37::NormalOperator({2, 2, 1}, samples.k(), of_voxels, nullptr), std::invalid_argument);
     day37::NormalOperator normal({2, 2, 1}, samples.k(), nullptr);
     DeviceBuffer<float2> four(4);
     DeviceBuffer<float2> five(5);
@@ -186,7 +238,7 @@ TEST_F(Gradients, SolveTheEquation) {
         const HostSamples k = day37::random_samples(4 * grid.count(), grid, kSeed);
         const std::vector<float2> b = random_image(grid.count());
         const Solution solution = solve(grid, k, b, 0.5f, 25);
-        const std::vector<Complex> product = normal_on_cpu(k, grid, solution.x, 0.5);
+        const std::vector<Complex> product = day37::normal_on_cpu(k, grid, solution.x, 0.5);
         double residual = 0;
         double size = 0;
         for (std::size_t n = 0; n < b.size(); ++n) {

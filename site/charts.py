@@ -23,6 +23,8 @@ CHARACTER = 6.7  # the width of one at the charts' 11 units, on average
 LABEL = 44  # what a label of the size takes on the axis
 MOST_LINES = 8  # of ours: as many as there are colours
 MOST_PEERS = 2
+GROUP = 20  # problems of a sweep that share a mean, at least
+MOST_GROUPS = 10
 MARKERS = 8
 ROUNDING = 0.99  # as on_other_units() in tools/course/measured_tables.cpp
 NUMBER = re.compile(r"(?<![A-Za-z_\d.])\d+(?:\.\d+)?|(?<=\dx)\d+")
@@ -462,6 +464,139 @@ def bars(title, unit, rows, note="", scale=0, limit=0):
     )
 
 
+# --- Sweeps: many random problems, few versions ---
+
+
+def load_sweeps(root, day):
+    """{machine: records} of docs/measurements/<machine>/<day>_sweep.jsonl."""
+    paths = sorted((root / "docs" / "measurements").glob(f"*/{day}_sweep.jsonl"))
+    return {path.parent.name: [r for r in record_files.read(path) if r["l2"] == "warm" and r.get("verified") is not False] for path in paths}
+
+
+def beside(records):
+    """[(problem's record of ours, the fastest other time, its version)] of one type of data. The others are peers; where there is
+    none, the limit. As text_of_sweep() in common/bench does.
+    """
+    role = "peer" if any(r["role"] == "peer" for r in records) else "limit"
+    ours = {r["problem"]: r for r in records if r["role"] == "ours"}
+    others = {}
+    for r in records:
+        if r["role"] == role and (r["problem"] not in others or r["median_ms"] < others[r["problem"]]["median_ms"]):
+            others[r["problem"]] = r
+    return [(r, others[problem]) for problem, r in ours.items() if problem in others]
+
+
+def axis_of(records):
+    """How large is a problem? (what the axis is called, a function of a record): the operations or the bytes; where these hardly
+    differ, the last number in the problems' names that differs much.
+    """
+    arithmetic = sum(is_of_arithmetic(r) for r in records) * 2 > len(records)
+    key, name = ("flops", "operations of the problem") if arithmetic else ("bytes", "bytes that the problem moves at least")
+    amounts = [r[key] for r in records]
+    templates = {NUMBER.sub("#", in_bytes(r["problem"])) for r in records}
+    if max(amounts) >= 10 * min(amounts) or len(templates) > 1:
+        return name, lambda record: record[key]
+    columns = list(zip(*(numbers_in(r["problem"]) for r in records)))
+    spread = [max(column) / max(min(column), 1) for column in columns]
+    place = max(range(len(columns)), key=lambda i: (min(spread[i], 10), i))
+    others = [i for i in range(len(columns)) if i != place and len(set(columns[i])) > 1]
+    return with_n(records[0]["problem"], [place], others), lambda record: numbers_in(record["problem"])[place]
+
+
+def in_groups(pairs, size):
+    """The pairs by size, in groups of nearly equal length."""
+    ordered = sorted(pairs, key=lambda pair: size(pair[0]))
+    count = max(1, min(MOST_GROUPS, len(ordered) // GROUP))
+    return [ordered[len(ordered) * i // count : len(ordered) * (i + 1) // count] for i in range(count)]
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def ratio(pair):
+    return pair[1]["median_ms"] / pair[0]["median_ms"]
+
+
+def sweep_chart(records):
+    """How many times as fast as the fastest peer ours is, of each problem and on average, over the size; None without a peer."""
+    kinds = [(dtype, beside([r for r in records if r["dtype"] == dtype])) for dtype in dict.fromkeys(r["dtype"] for r in records)]
+    kinds = [(dtype, pairs) for dtype, pairs in kinds if len(pairs) > 1]
+    if not kinds:
+        return None
+    everything = [pair for _, pairs in kinds for pair in pairs]
+    others = dict.fromkeys(other["version"] for _, other in everything)
+    other = next(iter(others)) if len(others) == 1 else "the fastest peer"
+    version = everything[0][0]["version"]
+    axis, size = axis_of([ours for ours, _ in everything])
+    ratios = [ratio(pair) for pair in everything]
+    left, right, top, bottom, height = 46, WIDTH - 10, 26, 214, 256
+    x = Log(min(size(ours) for ours, _ in everything), max(size(ours) for ours, _ in everything), left, right)
+    y = Log(min(ratios + [1]), max(ratios + [1]), bottom, top)
+    parts = [text(4, 14, f"times as fast as {other}"), text(right, height - 6, axis, "end")]
+    ticks = log_ticks(y.low, y.high, 6)
+    for value in ticks if len(ticks) > 1 else sorted({round(min(ratios), 2), 1, round(max(ratios), 2)}):
+        parts.append(f'<path class="chart-grid" d="M{left} {y(value):g}H{right}"/>')
+        parts.append(text(left - 5, y(value) + 4, f"{value:.10g}", "end"))
+    for value in log_ticks(x.low, x.high, 5):
+        parts.append(f'<path class="chart-axis" d="M{x(value):g} {bottom}v5"/>')
+        parts.append(text(x(value), bottom + 18, short_amount(value), "middle"))
+    parts.append(f'<path class="chart-axis" d="M{left} {top}V{bottom}H{right}"/>')
+    label = f"as fast as {other}"
+    parts.append(
+        f'<g class="chart-limit" data-series="limit"><title>{escape(label)}</title>'
+        f'<path class="chart-line" d="M{left} {y(1):g}H{right}"/></g>'
+    )
+    legend, rows = [("limit", "chart-limit", 0, label)], []
+    for index, (dtype, pairs) in enumerate(kinds):
+        name = version + (f", {dtype}" if len(kinds) > 1 else "")
+        dots = "".join(
+            f'<path class="chart-point chart-dot" d="{marker(index, x(size(pair[0])), y(ratio(pair)), 1.6)}" '
+            f'data-x="{x(size(pair[0])):g}" data-y="{y(ratio(pair)):g}"><title>{escape(pair[0]["problem"])}: {ratio(pair):.2f}, '
+            f"{time_text(pair[0]['median_ms'])} against {time_text(pair[1]['median_ms'])}</title></path>"
+            for pair in pairs
+        )
+        means = []
+        for group in in_groups(pairs, size):
+            found = [ratio(pair) for pair in group]
+            sizes_of_group = [size(ours) for ours, _ in group]
+            mean = geometric_mean(found)
+            means.append((geometric_mean(sizes_of_group), mean))
+            worst = min(group, key=ratio)
+            rows.append(
+                [f"{short_amount(sizes_of_group[0])} to {short_amount(sizes_of_group[-1])}" + (f", {dtype}" if len(kinds) > 1 else ""),
+                 str(len(group)), f"{mean:.2f}", f"{min(found):.2f} ({worst[0]['problem']})", f"{max(found):.2f}"]
+            )
+        path = "L".join(f"{x(amount):g} {y(mean):g}" for amount, mean in means)
+        points = "".join(
+            f'<path class="chart-point" d="{marker(index, x(amount), y(mean))}" data-x="{x(amount):g}" data-y="{y(mean):g}">'
+            f"<title>{escape(name)}, geometric mean near {short_amount(amount)}: {mean:.2f}</title></path>"
+            for amount, mean in means
+        )
+        parts.append(f'<g class="chart-s{index}" data-series="{index}">{dots}<path class="chart-line" d="M{path}"/>{points}</g>')
+        legend.append((index, f"chart-s{index}", index, name))
+    return Chart(
+        title=f"{version} beside {other}: {len(everything)} random problems, {everything[0][0]['device']}",
+        description=f"Line chart: how many times as fast as {other}, over {axis}; a dot for each of {len(everything)} problems. "
+        "The table below has the figures.",
+        svg="".join(parts),
+        height=height,
+        legend=legend,
+        heading=[axis, "problems", "mean", "lowest", "highest"],
+        rows=rows,
+        note=f"A small point is a problem, a large one the geometric mean of {GROUP} or more. Above the line at 1, {version} is faster: "
+        f"on {sum(r >= 1 for r in ratios)} of {len(ratios)} it is at least as fast.",
+    )
+
+
+def short_amount(value):
+    """1234567 -> "1.23 M"."""
+    for least, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if value >= least:
+            return f"{value / (1e3 if unit == 'k' else least):.3g} {unit}"
+    return f"{value:.4g}"
+
+
 def of_limit(records, main):
     """The percentage of the limit of each version on the main problem, or the rate if it is not known."""
     about = at(records, main)
@@ -578,10 +713,12 @@ def charts_of(root, day, machines):
 def section(root, day):
     """Markdown for the top of docs/measured/<day>.md; empty if there are no records."""
     machines = load(root, day).get(day)
+    sweeps = "\n".join(figure(chart) for found in load_sweeps(root, day).values() if (chart := sweep_chart(found)))
     if not machines:
-        return ""
+        return f'<div class="charts">\n{sweeps}\n</div>\n' if sweeps else ""
     charts, device = charts_of(root, day, machines)
     figures = "\n".join(figure(chart) for chart in charts)
+    figures += f"\n{sweeps}" if sweeps else ""
     return (
         f"Charts of {device}, with a warm cache. Longer bars and higher lines are faster"
         + ("; of a latency, lower ones are" if any(chart.title.startswith("Latency") for chart in charts) else "")

@@ -36,6 +36,7 @@ import replay_check  # noqa: E402
 # A page for each type; the first pattern that has a file counts.
 PAGE_TYPES = {
     "front": ["index.html"],
+    "part": ["part2/index.html"],
     "day": ["day15/index.html"],
     "exercises": ["day15/exercises/index.html"],
     "beyond": ["day15/beyond/index.html"],

@@ -22,7 +22,7 @@ def card(part, days):
     number, _, title = part.partition(". ")
     items = "\n".join(f'<li><a href="{day.name}/index.html">{html.escape(day.label)}</a> <span>{html.escape(day.question)}</span> <span>{facts(day)}</span></li>'
                       for day in days)
-    return f'<section class="part" aria-labelledby="part-{number}"><h3 id="part-{number}"><span>{number}</span> {html.escape(title)}</h3>\n<ol>\n{items}\n</ol></section>'
+    return f'<section class="part" aria-labelledby="part-{number}"><h3 id="part-{number}"><span>{number}</span> <a href="part{number}/index.html">{html.escape(title)}</a></h3>\n<ol>\n{items}\n</ol></section>'
 
 
 def page(root, days, replay="", repository=None):

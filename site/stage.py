@@ -21,6 +21,7 @@ import urllib.parse
 
 import front
 import glossary
+import parts
 import source
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -38,7 +39,7 @@ FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<language>[a-z+]*)\n(?P<fi
 
 # Pages beside the days: their place in the navigation.
 SECTIONS = (
-    ("Look up", ["docs/book.md", "docs/glossary.md", "docs/algorithm_selection.md", "docs/types.md", "docs/profiling.md", "docs/errata.md",
+    ("Look up", ["docs/parts.md", "docs/book.md", "docs/glossary.md", "docs/algorithm_selection.md", "docs/types.md", "docs/profiling.md", "docs/errata.md",
                  "docs/command.md"]),
     ("Teach", ["docs/teachers.md", "docs/syllabus.md"]),
     ("CUDA on the CPU", ["cuda_on_cpu/README.md", "cuda_on_cpu/docs/how_it_works.md", "cuda_on_cpu/docs/differences.md",
@@ -173,11 +174,13 @@ def exercise_sheet(text, day):
 
 
 def facts(root, day):
-    """A line for the head of a day: the days that it needs, its hours, its exercises."""
-    parts = ["Needs " + ", ".join(f"[{number}](../{folder}/README.md)" for number, folder in day.needs)] if day.needs else []
-    parts += [f"{day.hours} hours"] if day.hours else []
-    parts += ["[Exercises](exercises.md)"] if (root / day.folder / "exercises.md").is_file() else []
-    return " · ".join(parts) + "\n"
+    """A line for the head of a day: its part, the days that it needs, its hours, its exercises."""
+    number, _, name = day.part.partition(". ")
+    found = [f"[Part {number}: {name}](../{parts.address(day.part)}.md)"]
+    found += ["Needs " + ", ".join(f"[{number}](../{folder}/README.md)" for number, folder in day.needs)] if day.needs else []
+    found += [f"{day.hours} hours"] if day.hours else []
+    found += ["[Exercises](exercises.md)"] if (root / day.folder / "exercises.md").is_file() else []
+    return " · ".join(found) + "\n"
 
 
 def with_languages(text):
@@ -365,6 +368,12 @@ def stage(root, target, repository=None):
     texts = {path: (root / path).read_text(encoding="utf-8") for path in run.pages}
     titles = {run.pages[path]: title_of(text) for path, text in texts.items()}
     folders = {day.folder: day for day in days}
+    try:
+        part_pages = parts.pages(root, days)
+    except ValueError as error:
+        return [str(error)]
+    order_of_parts = list(dict.fromkeys(day.part for day in days))
+    run.pages.update({f"{name}.md": name for name in part_pages})   # so that links can lead to them
 
     # The pages of each day, in the order in which they are read.
     children = {}
@@ -393,6 +402,8 @@ def stage(root, target, repository=None):
         body = run.page(text, path)
         if charts and path.startswith("docs/measured/"):
             body = below_title(plain_tables(body), charts.section(root, pathlib.Path(path).stem))
+        if path == parts.AIMS:
+            body = parts.with_links(body, order_of_parts)
         if path == f"{folder}/README.md" and folder in folders:
             day = folders[folder]
             if slides and f"slides/{day.name}" in decks:
@@ -407,7 +418,7 @@ def stage(root, target, repository=None):
     more = {}
     more.update({name: plain_tables(text) for name, text in kernels.pages(root).items()} if kernels else {})
     more.update(decks)
-    tree = charts.gpus(root) if charts else {}    # with links as in the tree
+    tree = {**part_pages, **(charts.gpus(root) if charts else {})}    # with links as in the tree
     if quizzes:
         tree["progress"] = quizzes.progress_page(root)
     for name, text in tree.items():
@@ -426,11 +437,11 @@ def stage(root, target, repository=None):
     sections[0][1].extend(name for name in more if name == "progress")
     sections[1][1].extend(name for name in more if name == "slides/index")
     placed = {name for _, names in sections for name in names} | {f"{day.name}/index" for day in days} | {"index"}
-    placed |= {name for names in children.values() for name in names}
+    placed |= {name for names in children.values() for name in names} | set(part_pages)
     sections[-1][1].extend(name for name in run.pages.values() if name not in placed)
 
-    parts = list(dict.fromkeys(day.part for day in days))
-    order = [f"{day.name}/index" for day in days] + [name for _, names in sections for name in names if not name.startswith("gpus/")]
+    days_of = {part: [day for day in days if day.part == part] for part in order_of_parts}
+    order = [name for part in order_of_parts for name in [parts.address(part), *(f"{day.name}/index" for day in days_of[part])]] + [name for _, names in sections for name in names if not name.startswith("gpus/")]
     run.write("index.md", run.page(front.page(root, days, kernels.on_front_page(root) if kernels else "", repository), "README.md") + toctree(order, "index"))
 
     # Source files: pages of their own. A folder's page lists its files.
@@ -450,9 +461,9 @@ def stage(root, target, repository=None):
         run.write(f"extra/{before}/index.html", redirect_page(now))
     run.write("extra/.nojekyll", "")
 
-    navigation = [(part, [(f"{day.name}/index", day.label, [(child, kind_of(child, titles)) for child in children[f"{day.name}/index"]]
+    navigation = [(part, [(parts.address(part), "About this part", [])] + [(f"{day.name}/index", day.label, [(child, kind_of(child, titles)) for child in children[f"{day.name}/index"]]
                            + [(name, f"Kernel {name.split('/')[-1]}") for name in more if name.startswith(f"kernels/{day.name}/")])
-                          for day in days if day.part == part]) for part in parts]
+                          for day in days_of[part]]) for part in order_of_parts]
     navigation += [(title, [(name, titles.get(name) or name, []) for name in names]) for title, names in sections]
     static = [file for each in (quizzes, charts, kernels, slides) if each for file in getattr(each, "STATIC", [])]
     run.write("site.json", json.dumps({"root": str(root), "repository": repository, "navigation": navigation, "static": static, "days": {day.folder: day.name for day in days}}, indent=1))

@@ -275,5 +275,86 @@ class EveryDay(unittest.TestCase):
                 self.assertTrue((ROOT / link).exists(), link)
 
 
+def sweep_of(count, **more):
+    """Problems of 1,000 * 2^i elements, of which ours is (1 + i / 10) times as fast as the peer."""
+    found = []
+    for i in range(count):
+        n = 1000 * 2 ** (i % 20) + i // 20
+        found.append(record(f"sum {n}", "ours", 1.0, **more))
+        found.append(record(f"sum {n}", "cub", 1 + i / 10, "peer", **more))
+        found.append(record(f"sum {n}", "slower", 2 + i, "peer", **more))
+    return found
+
+
+class Sweeps(unittest.TestCase):
+    def test_a_sweep_is_beside_the_fastest_peer(self):
+        chart = charts.sweep_chart(sweep_of(45))
+        self.assertEqual(chart.title, "ours beside cub: 45 random problems, NVIDIA X1")
+        self.assertEqual(chart.heading, ["bytes that the problem moves at least", "problems", "mean", "lowest", "highest"])
+        self.assertEqual([row[1] for row in chart.rows], ["22", "23"])
+        self.assertEqual(chart.rows[0][3], "1.00 (sum 1000)")
+        self.assertEqual(max(float(row[4]) for row in chart.rows), 5.4)
+        self.assertIn("on 45 of 45 it is at least as fast", chart.note)
+        self.assertEqual(chart.svg.count("chart-dot"), 45)
+        self.assertEqual(chart.svg.count('class="chart-point"'), 2)
+
+    def test_the_mean_is_geometric(self):
+        self.assertAlmostEqual(charts.geometric_mean([0.5, 2.0]), 1.0)
+        self.assertAlmostEqual(charts.geometric_mean([1.0, 4.0, 2.0]), 2.0)
+
+    def test_groups_are_of_adjacent_sizes_and_leave_none_out(self):
+        pairs = charts.beside(sweep_of(47))
+        groups = charts.in_groups(pairs, lambda record: record["bytes"])
+        self.assertEqual([len(group) for group in groups], [23, 24])
+        flat = [ours["bytes"] for group in groups for ours, _ in group]
+        self.assertEqual(flat, sorted(flat))
+        self.assertEqual(len(charts.in_groups(pairs[:3], lambda record: record["bytes"])), 1)
+
+    def test_without_a_peer_the_limit_is_beside_it_and_without_both_there_is_no_chart(self):
+        copies = [r | {"role": "limit", "version": "copy"} if r["role"] == "peer" else r for r in sweep_of(20)]
+        self.assertTrue(charts.sweep_chart(copies).title.startswith("ours beside copy"))
+        self.assertIsNone(charts.sweep_chart([r for r in sweep_of(20) if r["role"] == "ours"]))
+        self.assertIsNone(charts.sweep_chart([]))
+
+    def test_types_are_lines_of_their_own(self):
+        chart = charts.sweep_chart(sweep_of(20) + sweep_of(20, dtype="half"))
+        self.assertEqual([entry[3] for entry in chart.legend], ["as fast as cub", "ours, float", "ours, half"])
+        self.assertEqual(len(chart.rows), 2)
+
+    def test_problems_of_equal_work_are_over_what_differs(self):
+        records = [record(f"rows {2**i}x{2**(20 - i)}", "ours", 1.0, bytes=4 * 2**20) for i in range(20)]
+        self.assertEqual(charts.axis_of(records)[0], "rows ·xN")
+        self.assertEqual([charts.axis_of(records)[1](r) for r in records[:2]], [2.0**20, 2.0**19])
+        self.assertEqual(charts.axis_of(records + [record("sum 9999999", "ours", 1.0)])[0], "bytes that the problem moves at least")
+
+    def test_a_sweep_is_in_the_section_with_a_warm_cache_and_verified(self):
+        more = [r | {"l2": "flushed", "median_ms": 99.0} for r in sweep_of(20)] + [r | {"verified": False, "problem": "sum 77"} for r in sweep_of(1)]
+        root, path = tree({"h200/day15_reduction": SUMS, "h100/day15_reduction_sweep": sweep_of(20) + more})
+        with root:
+            section = charts.section(path, "day15_reduction")
+            self.assertEqual(section.count('<figure class="chart">'), 3)
+            self.assertIn("ours beside cub: 20 random problems", section)
+            self.assertNotIn("sum 77", section)
+            self.assertNotIn("\n\n<", section.split('<div class="charts">')[1])
+
+    def test_every_sweep_of_the_tree_has_a_chart(self):
+        found = 0
+        for path in sorted(ROOT.glob("docs/measurements/*/*_sweep.jsonl")):
+            for records in charts.load_sweeps(ROOT, path.stem.removesuffix("_sweep")).values():
+                chart = charts.sweep_chart(records)
+                ElementTree.fromstring(charts.figure(chart).replace("<br>", ""))
+                self.assertEqual(sum(int(row[1]) for row in chart.rows), chart.svg.count("chart-dot"))
+                for y in re.findall(r'data-y="([-\d.]+)"', chart.svg):
+                    self.assertTrue(0 < float(y) < chart.height, path)
+                found += 1
+        self.assertGreaterEqual(found, 6)
+
+    def test_the_counts_are_those_of_the_README(self):
+        text = (ROOT / "day21_softmax_rows/README.md").read_text()
+        said = re.search(r"at least as fast on (\d+) and \d+", text)[1]
+        (records,) = charts.load_sweeps(ROOT, "day21_softmax_rows").values()
+        self.assertIn(f"on {said} of 200 it is at least as fast", charts.sweep_chart(records).note)
+
+
 if __name__ == "__main__":
     unittest.main()

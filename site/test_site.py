@@ -118,7 +118,7 @@ class Texts(Tree):
 
     def test_a_day_names_what_it_needs(self):
         self.put("day01_vectors/exercises.md", "# E\n")
-        self.assertEqual(stage.facts(self.root, stage.read_days(self.root)[0]), "Needs [00](../day00_first/README.md) · 1.5 hours · [Exercises](exercises.md)\n")
+        self.assertEqual(stage.facts(self.root, stage.read_days(self.root)[0]), "[Part 1: A first kernel](../part1/index.md) · Needs [00](../day00_first/README.md) · 1.5 hours · [Exercises](exercises.md)\n")
         self.assertIn("needs 00 · 1.5 h<", front.card("1. A", stage.read_days(self.root)))
 
     def test_comments_go_except_in_code(self):

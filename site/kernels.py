@@ -225,7 +225,7 @@ def about(trace):
     """Which warp it is."""
     recorded, block = len(trace["recorded"]), ", ".join(map(str, trace["block"]))
     shown = f"the first {recorded} of {trace['steps']} steps" if trace["steps"] > recorded else count_of(recorded, "step")
-    return f"Warp {trace['warp']} of block ({block}), the first at work in the kernel's first launch; {html.escape(trace['problem'])}; {shown}."
+    return f"Warp {trace['warp']} of block ({block}), of the inspected warps of the kernel's first launch the first with the most requests; {html.escape(trace['problem'])}; {shown}."
 
 
 def replay(root, trace, number):

@@ -154,7 +154,9 @@ void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_share
     traced_.clear();
     if (record->trace_steps > 0) {
         const std::scoped_lock lock(record->trace.mutex);
-        if (block_number_ < record->trace.block_number) traced_.resize(warps_);
+        const LaunchTrace& kept = record->trace;
+        if (block_number_ < kept.block_number || kept.trace.requests < record->trace_steps)
+            traced_.resize(warps_);
     }
     recording = this;
     checks_.begin_watched_block(dynamic_shared, size);
@@ -170,22 +172,25 @@ void Recorder::end_block() {
 
 // Later blocks may have ended earlier, on other OS threads.
 void Recorder::keep_trace() {
-    const auto first =
-        std::ranges::find_if(traced_, [](const TracedWarp& warp) { return warp.trace.has_request; });
+    const auto most =
+        std::ranges::max_element(traced_, {}, [](const TracedWarp& warp) { return warp.trace.requests; });
     LaunchTrace& kept = launch_->trace;
     const std::scoped_lock lock(kept.mutex);
-    if (first == traced_.end() || block_number_ >= kept.block_number) return;
+    const unsigned requests = most->trace.requests;
+    if (requests < kept.trace.requests || requests == 0) return;
+    if (requests == kept.trace.requests && block_number_ >= kept.block_number) return;
     kept.block_number = block_number_;
     kept.block = {block_.x, block_.y, block_.z};
-    kept.warp = static_cast<unsigned>(first - traced_.begin());
-    kept.trace = std::move(first->trace);
+    kept.warp = static_cast<unsigned>(most - traced_.begin());
+    kept.trace = std::move(most->trace);
 }
 
 void Recorder::trace_step(unsigned warp, const RawStep& step) {
     RawTrace& trace = traced_[warp].trace;
     ++trace.steps;
-    trace.has_request = trace.has_request || step.kind == RawStep::Kind::kRequest;
-    if (trace.recorded.size() < launch_->trace_steps) trace.recorded.push_back(step);
+    if (trace.recorded.size() >= launch_->trace_steps) return;
+    trace.recorded.push_back(step);
+    trace.requests += step.kind == RawStep::Kind::kRequest ? 1 : 0;
 }
 
 void Recorder::note_wait(unsigned thread, Site site) {

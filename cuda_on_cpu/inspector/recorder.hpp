@@ -99,11 +99,13 @@ struct RawStep {
 // The steps of one warp; the first few are recorded.
 struct RawTrace {
     std::uint64_t steps = 0;
-    bool has_request = false;
+    // Of the recorded steps.
+    unsigned requests = 0;
     std::vector<RawStep> recorded;
 };
 
-// The trace of a launch: that of the first block that accesses counted memory.
+// The trace of a launch: of the inspected warps the one with the most recorded requests, the first
+// of these. So it is no warp at an edge, which has less to do than others.
 struct LaunchTrace {
     std::mutex mutex;
     std::uint64_t block_number = ~std::uint64_t{0};
@@ -333,7 +335,7 @@ class Recorder final : public BlockObserver {
     std::uint64_t barriers_ = 0;
     std::uint64_t blocks_ = 0;
     std::uint64_t dropped_ = 0;
-    // One for each warp of the running block, if that may be the one to keep; else empty.
+    // One for each warp of the running block, if one of them may be the one to keep; else empty.
     std::vector<TracedWarp> traced_;
 };
 

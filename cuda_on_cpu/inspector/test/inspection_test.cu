@@ -822,7 +822,7 @@ TEST(Trace, RecordsNoMoreThanWantedAndCountsAll) {
     EXPECT_FALSE(traced_transpose<33>(0).trace.has_value());
 }
 
-TEST(Trace, IsOfTheFirstBlockAtWork) {
+TEST(Trace, IsOfTheFirstOfTheBlocksAtWork) {
     const KernelInspection kernel = traced_transpose<33>(10, 3, 9);
     ASSERT_TRUE(kernel.trace.has_value());
     EXPECT_EQ(kernel.trace->block, (std::array<unsigned, 3>{3, 0, 0}));
@@ -849,6 +849,35 @@ __global__ void second_warp(const float* in, float* out) {
     if (threadIdx.x >= 32 && threadIdx.x % 2 == 1) out[threadIdx.x] = in[threadIdx.x];
 }
 
+// The kinds of the steps of a trace, one letter each: load, store, barrier, collective, matrix_load.
+std::string kinds(const KernelInspection& kernel) {
+    std::string text;
+    for (const cuda_on_cpu::TraceStep& step : kernel.trace.value().recorded)
+        text += step.kind[0];
+    return text;
+}
+
+// The first warp of block 0 has one load, the other warps of blocks 1 and 2 have three.
+__global__ void more_in_the_middle(const float* in, float* out) {
+    const unsigned i = threadIdx.x;
+    if (i < 32 && blockIdx.x == 0) out[i] = in[i];
+    if (i >= 32 && blockIdx.x >= 1) out[i] = in[i - 32] + in[i] + in[(i + 32) % 96];
+}
+
+TEST(Trace, IsOfTheFirstWarpWithTheMostRequests) {
+    const Buffer<float> in(96), out(96);
+    const KernelInspection kernel =
+        inspect_one([&] { more_in_the_middle<<<3, 96>>>(in.get(), out.get()); }, {.trace_steps = 100});
+    ASSERT_TRUE(kernel.trace.has_value());
+    EXPECT_EQ(kernel.trace->block, (std::array<unsigned, 3>{1, 0, 0}));
+    EXPECT_EQ(kernel.trace->warp, 1u);
+    EXPECT_EQ(kinds(kernel), "llls");
+    // Steps beyond those that are recorded do not count.
+    const KernelInspection shorter =
+        inspect_one([&] { more_in_the_middle<<<3, 96>>>(in.get(), out.get()); }, {.trace_steps = 2});
+    EXPECT_EQ(shorter.trace.value().block, (std::array<unsigned, 3>{0, 0, 0}));
+}
+
 TEST(Trace, IsOfTheFirstWarpAtWorkInTheFirstLaunch) {
     const Buffer<float> in(64), out(64);
     const KernelInspection kernel = inspect_one(
@@ -865,14 +894,6 @@ TEST(Trace, IsOfTheFirstWarpAtWorkInTheFirstLaunch) {
     EXPECT_EQ(kernel.trace->recorded[2].array, "out") << "the second launch stores to in";
     EXPECT_EQ(kernel.trace->recorded[2].offsets.at(0), -1);
     EXPECT_EQ(kernel.trace->recorded[2].offsets.at(1), 132);
-}
-
-// The kinds of the steps of the first warp, one letter each: load, store, barrier, collective, matrix_load.
-std::string kinds(const KernelInspection& kernel) {
-    std::string text;
-    for (const cuda_on_cpu::TraceStep& step : kernel.trace.value().recorded)
-        text += step.kind[0];
-    return text;
 }
 
 unsigned lanes_at(const KernelInspection& kernel, std::size_t step) {

@@ -49,6 +49,7 @@ PAGE_TYPES = {
     "source": ["source/day15_reduction/reduction.cuh.html"],
     "GPU": ["gpus/h200*", "gpus/*", "gpu/*"],
     "slides": ["slides/day15/index.html", "slides/day15.html"],
+    "changelog": ["changelog/index.html"],
     "search": ["search.html", "search/index.html"],
     "404": ["404.html"],
 }

@@ -19,6 +19,7 @@ import shutil
 import sys
 import urllib.parse
 
+import changes
 import front
 import glossary
 import parts
@@ -394,11 +395,13 @@ def stage(root, target, repository=None):
             run.write(f"{name}.md", glossary.page(text, terms, used, labels, run))
             continue
         if quizzes and folder in folders:
-            text = quizzes.transform(folder, text)
+            text = quizzes.transform(folder, text, root)
         if path.endswith("/exercises.md"):
             text = folded_hints(exercise_sheet(text, short_name(folder)))
         if path == f"{folder}/README.md" and folder in folders:
             text = below_title(text, facts(root, folders[folder]))
+        if path in changes.FILES:
+            text = changes.page(text)
         body = run.page(text, path)
         if charts and path.startswith("docs/measured/"):
             body = below_title(plain_tables(body), charts.section(root, pathlib.Path(path).stem))

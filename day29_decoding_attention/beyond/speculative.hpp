@@ -38,9 +38,9 @@ struct Speculation {
 // With p the target's softmax and q the draft's, token x of a position is accepted if uniform <
 // min(1, p(x) / q(x)). At the first rejection the next token is drawn from max(p - q, 0), divided
 // by its sum, or from p where no p - q is above 0; if all are accepted, from p of the last row. It
-// is the first token whose cumulated probability is above the last uniform number. Throws
-// std::invalid_argument for sizes that do not fit; CudaError if a launch fails. A proposed token
-// out of range is rejected.
+// is the first token whose cumulated probability is above the last uniform number. A proposed token
+// out of range is rejected, and so is one of a row with a NaN; if p is NaN, the next token is 0.
+// Throws std::invalid_argument for sizes that do not fit; CudaError if a launch fails.
 void accept(const Speculation& speculation, cudaStream_t stream);
 
 // The same for one sequence in double.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,6 +144,27 @@ TEST_F(SpeculativeTest, ATokenThatTheTargetNeverDrawsIsRejected) {
     EXPECT_EQ(std::ranges::count(got.token, 2), 0);
     in.proposed = {-1, 4, 2000000000};  // out of range
     EXPECT_EQ(in.run().accepted, std::vector<int>(3, 0));
+}
+
+// Sequence 0 has a NaN in its target, sequence 1 in its draft, and sequence 2 in the row that
+// follows all proposed tokens.
+TEST_F(SpeculativeTest, ARowWithANaNStillGivesAToken) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    for (const std::size_t vocabulary : {4, 257, 1000}) {
+        Inputs in = make_inputs(3, 2, vocabulary, 3);
+        in.target[1] = nan;
+        in.draft[2 * vocabulary + 1] = nan;
+        std::copy_n(in.draft.end() - static_cast<std::ptrdiff_t>(2 * vocabulary), 2 * vocabulary,
+                    in.target.end() - static_cast<std::ptrdiff_t>(3 * vocabulary));
+        in.target.back() = nan;
+        in.target[3 * vocabulary] = -1000;  // so that 0 is not drawn from p
+        const Results got = in.run();
+        EXPECT_EQ(got.accepted, (std::vector<int>{0, 0, 2}));
+        EXPECT_EQ(got.token[0], 0);
+        EXPECT_GT(got.token[1], 0);
+        EXPECT_LT(got.token[1], static_cast<int>(vocabulary));
+        EXPECT_EQ(got.token[2], 0);
+    }
 }
 
 // With many tokens, nearly every draw is near a threshold. Still only its neighbours may be right.

@@ -3,7 +3,9 @@
 
 #include <cuda_runtime.h>
 
+#include <complex>
 #include <cstddef>
+#include <vector>
 
 #include "beyond/gridding.hpp"
 #include "common/device/device_buffer.hpp"
@@ -71,5 +73,20 @@ class ConjugateGradients {
     course::DeviceBuffer<float2> residual_, direction_, product_;
     course::DeviceBuffer<double> partial_, curvature_;
 };
+
+// --- Reference, in double ------------------------------------------------------------------------
+
+// The differences of two voxels, in fields of view: every `stride`-th of differences_of(grid).
+HostPositions difference_positions(const Grid& grid, std::size_t stride = 1);
+
+// (F^H F + lambda) x, first to the samples and back, at every `stride`-th voxel. The voxels are at
+// the exact positions of the grid: the operator does not use rounded ones.
+std::vector<std::complex<double>> normal_on_cpu(const HostSamples& k, const Grid& grid,
+                                                const std::vector<float2>& x, double lambda = 0,
+                                                std::size_t stride = 1);
+
+// At least the largest eigenvalue of F^H F. That is the norm of F F^H, a matrix of all pairs of
+// samples, which is at most its largest sum of magnitudes in a row.
+double most_of_normal(const HostSamples& k, const Grid& grid);
 
 }  // namespace day37

@@ -61,35 +61,6 @@ Complex complex_of(float2 value) {
     return {static_cast<double>(value.x), static_cast<double>(value.y)};
 }
 
-// exp(i 2 pi k(m) r(n)), at the exact positions of the grid: the operator does not use rounded
-// ones.
-Complex wave(const HostSamples& k, std::size_t m, const Grid& grid, std::size_t n) {
-    const auto position = [](std::size_t i, std::size_t extent) {
-        return (static_cast<double>(i) - (static_cast<double>(extent) - 1) / 2) / static_cast<double>(extent);
-    };
-    const double turns = value(k.kx, m) * position(n % grid.nx, grid.nx) +
-                         value(k.ky, m) * position(n / grid.nx % grid.ny, grid.ny) +
-                         value(k.kz, m) * position(n / grid.nx / grid.ny, grid.nz);
-    return std::polar(1.0, 2 * std::numbers::pi * turns);
-}
-
-// (F^H F + lambda) x, first to the samples and back.
-std::vector<Complex> normal_on_cpu(const HostSamples& k, const Grid& grid, const std::vector<float2>& x,
-                                   double lambda = 0) {
-    std::vector<Complex> out(x.size());
-    for (std::size_t m = 0; m < k.size(); ++m) {
-        const Complex phi(value(k.phi_re, m), value(k.phi_im, m));
-        Complex sample = 0;
-        for (std::size_t n = 0; n < x.size(); ++n)
-            sample += complex_of(x[n]) * std::conj(wave(k, m, grid, n));
-        for (std::size_t n = 0; n < x.size(); ++n)
-            out[n] += std::norm(phi) * sample * wave(k, m, grid, n);
-    }
-    for (std::size_t n = 0; n < x.size(); ++n)
-        out[n] += lambda * complex_of(x[n]);
-    return out;
-}
-
 class Normal : public course::DeviceTest {
   protected:
     // "": right. A value of Q is off by the rounding of its table (5 eps) and of a sum of M terms,
@@ -105,7 +76,7 @@ class Normal : public course::DeviceTest {
         course::GuardedBuffer<float2> out(x.size());
         normal.apply(in.span(), in_place ? in.span() : out.span(), nullptr);
         const std::vector<float2> got = in_place ? in.to_host() : out.to_host();
-        const std::vector<Complex> expected = normal_on_cpu(k, grid, x);
+        const std::vector<Complex> expected = day37::normal_on_cpu(k, grid, x);
         double weight = 0;
         double one_norm = 0;
         double two_norm = 0;
@@ -150,20 +121,6 @@ class Normal : public course::DeviceTest {
             .fixed;
     }
 
-    // In fields of view.
-    static HostPositions difference_positions(const Grid& grid, const Grid& differences) {
-        HostPositions positions = day37::grid_positions(differences);
-        const auto stretch = [](std::vector<float>& values, std::size_t n, std::size_t of_field) {
-            for (float& value : values)
-                value = static_cast<float>(static_cast<double>(value) * static_cast<double>(n) /
-                                           static_cast<double>(of_field));
-        };
-        stretch(positions.x, differences.nx, grid.nx);
-        stretch(positions.y, differences.ny, grid.ny);
-        stretch(positions.z, differences.nz, grid.nz);
-        return positions;
-    }
-
     // Then mu is |phi|^2.
     static HostSamples with_d_phi(HostSamples k) {
         k.d_re = k.phi_re;
@@ -193,8 +150,7 @@ TEST_F(Normal, PointSpreadByEitherRoad) {
         const HostSamples k = day37::random_samples(50, grid, kSeed);
         const SamplesOnDevice on_device(k);
         const Grid differences = day37::differences_of(grid);
-        const day37::Expected expected =
-            day37::sums_on_cpu(with_d_phi(k), difference_positions(grid, differences));
+        const day37::Expected expected = day37::sums_on_cpu(with_d_phi(k), day37::difference_positions(grid));
         for (const int width : {0, 4, 7}) {
             if (width > 0 && !day37::why_no_fft().empty()) continue;
             course::GuardedBuffer<float> re(differences.count());
@@ -282,7 +238,7 @@ TEST_F(Gradients, SolveTheEquation) {
         const HostSamples k = day37::random_samples(4 * grid.count(), grid, kSeed);
         const std::vector<float2> b = random_image(grid.count());
         const Solution solution = solve(grid, k, b, 0.5f, 25);
-        const std::vector<Complex> product = normal_on_cpu(k, grid, solution.x, 0.5);
+        const std::vector<Complex> product = day37::normal_on_cpu(k, grid, solution.x, 0.5);
         double residual = 0;
         double size = 0;
         for (std::size_t n = 0; n < b.size(); ++n) {
@@ -292,6 +248,19 @@ TEST_F(Gradients, SolveTheEquation) {
         EXPECT_LT(std::sqrt(residual / size), 1e-4) << grid.nx << " x " << grid.ny << " x " << grid.nz;
         EXPECT_NEAR(solution.residuals.front(), size, 1e-5 * size);
         EXPECT_LT(solution.residuals.back(), 1e-8 * size);
+    }
+}
+
+// Without a step, the only residual is b. 256 blocks of 256 threads share a sum, or fewer.
+TEST_F(Gradients, SumSquaresOfAnyNumberOfVoxels) {
+    for (const Grid& grid : {Grid{1, 1, 1}, Grid{255, 1, 1}, Grid{1, 256, 1}, Grid{257, 1, 1},
+                             Grid{256, 256, 1}, Grid{257, 256, 1}}) {
+        const std::vector<float2> b = random_image(grid.count());
+        double size = 0;
+        for (const float2 v : b)
+            size += std::norm(complex_of(v));
+        const Solution solution = solve(grid, day37::random_samples(1, grid, kSeed), b, 0, 0);
+        EXPECT_NEAR(solution.residuals.front(), size, 1e-12 * size) << grid.nx << " x " << grid.ny;
     }
 }
 

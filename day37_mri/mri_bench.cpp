@@ -6,10 +6,12 @@
 
 #include "beyond/gridding.hpp"
 #include "beyond/gridding_verify.hpp"
+#include "beyond/reconstruction_bench.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
 #include "mri.hpp"
+#include "mri_peer.hpp"
 #include "mri_plain_loop.hpp"
 #include "mri_verify.hpp"
 
@@ -83,38 +85,19 @@ course::VerifyResult verify(const Data& data, const std::vector<float>& re, cons
     return result;
 }
 
-// Why gridding cannot run, or "".
-std::string why_no_gridding(const Grid& grid) {
-    using day37::Gridding;
-    for (const std::size_t n : {grid.nx, grid.ny, grid.nz})
-        if (n < 1 || n > Gridding::kMostExtent) return "gridding is for 1 to 2048 voxels along each axis";
-    if (16 * grid.count() > Gridding::kMostPoints) return "gridding is for at most 2^26 voxels";
-    return day37::why_no_fft();
-}
-
-day37::Problem problem_of(const course::Dims& size) {
-    if (size.size() != 4)
-        throw std::invalid_argument("size has " + std::to_string(size.size()) +
-                                    " numbers; expected four, voxels in x, y and z, and samples, for "
-                                    "example 64x64x64x2000");
-    return {Grid{size[0], size[1], size[2]}, size[3]};
-}
-
 std::string name_of(const day37::Problem& problem) {
-    const Grid& grid = problem.grid;
-    return std::to_string(grid.nx) + "x" + std::to_string(grid.ny) + "x" + std::to_string(grid.nz) +
-           " voxels " + std::to_string(problem.samples) + " samples";
+    return day37::name_of(problem.grid) + " " + std::to_string(problem.samples) + " samples";
 }
 
 // Approximate sums (beyond/gridding.cuh), by windows of kWidth points, within the bound of the
 // window. They are not counted as operations of all waves, which would be more than a GPU can do.
 template <int kWidth>
 course::Case make_gridded_case(const course::Dims& size) {
-    const day37::Problem problem = problem_of(size);
+    const day37::Problem problem = day37::problem_of(size);
     const Grid& grid = problem.grid;
     course::UsualCase<Data> usual("mri gridded w" + std::to_string(kWidth) + " " + name_of(problem), "float",
                                   std::make_shared<Data>(grid, problem.samples));
-    const std::string reason = why_no_gridding(grid);
+    const std::string reason = day37::why_no_gridding(grid);
     const auto gridding =
         reason.empty() ? std::make_shared<day37::Gridding>(grid, grid, problem.samples, kWidth) : nullptr;
     usual.output(&Data::re, [gridding](Data& data, const std::vector<float>& re) {
@@ -140,7 +123,7 @@ course::Case make_gridded_case(const course::Dims& size) {
 }
 
 course::Case make_case(const course::Dims& size) {
-    const day37::Problem problem = problem_of(size);
+    const day37::Problem problem = day37::problem_of(size);
     const Grid& grid = problem.grid;
     const std::size_t samples = problem.samples;
     course::UsualCase<Data> usual("mri " + name_of(problem), "float", std::make_shared<Data>(grid, samples));
@@ -155,6 +138,14 @@ course::Case make_case(const course::Dims& size) {
                          stream);
     });
     const course::Work work = day37::versions().front().work(problem);
+    usual.add({.name = "cublas_separable",
+               .role = course::Role::kPeer,
+               .work = work,
+               .cannot_run = day37::why_no_cublas(),
+               .prepare = [data = usual.data](course::Contestant& contestant) {
+                   contestant.launch =
+                       day37::make_cublas_sum(data->kspace(), data->grid, {data->re.span(), data->im.span()});
+               }});
     usual.plain_loop(
         work, static_cast<double>(grid.count()) * static_cast<double>(samples) * 10e-9,
         [count = grid.count()] { return course::unwritten<float>(2 * count); },
@@ -172,10 +163,12 @@ course::Case make_case(const course::Dims& size) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const course::Program program{.day = "day37_mri",
-                                  .title = "sums of the waves of M samples at each voxel of a grid",
-                                  .default_size = {16, 16, 16, 300},
-                                  .bench_sizes = {{64, 64, 64, 3000}, {128, 128, 128, 3000}},
-                                  .make_cases = {make_case, make_gridded_case<4>, make_gridded_case<6>}};
+    const course::Program program{
+        .day = "day37_mri",
+        .title = "sums of the waves of M samples at each voxel of a grid",
+        .default_size = {16, 16, 16, 300},
+        .bench_sizes = {{64, 64, 64, 3000}, {128, 128, 128, 3000}},
+        .make_cases = {make_case, make_gridded_case<4>, make_gridded_case<6>, day37::make_point_spread_case,
+                       day37::make_product_case, day37::make_gradients_case}};
     return course::run_program(program, argc, argv);
 }

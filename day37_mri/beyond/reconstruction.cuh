@@ -9,7 +9,7 @@
 
 namespace day37 {
 
-constexpr int kSumBlocks = 256;  // that share a dot product
+constexpr int kSumBlocks = 256;  // that share a dot product, at most
 constexpr int kSumBlock = 256;
 
 // The sum of `value` over the block's threads, in thread 0.
@@ -29,22 +29,25 @@ __device__ inline double sum_of_block(double value) {
 __global__ void dot_in_parts(const float2* a, const float2* b, std::size_t count, double* partial) {
     double sum = 0;
     for (std::size_t i = std::size_t{blockIdx.x} * kSumBlock + threadIdx.x; i < count;
-         i += std::size_t{kSumBlocks} * kSumBlock)
+         i += std::size_t{gridDim.x} * kSumBlock)
         sum += static_cast<double>(a[i].x) * b[i].x + static_cast<double>(a[i].y) * b[i].y;
     sum = sum_of_block(sum);
     if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-__global__ void add_parts(const double* partial, double* result) {
-    static_assert(kSumBlocks == kSumBlock, "one partial sum per thread");
-    const double sum = sum_of_block(partial[threadIdx.x]);
+__global__ void add_parts(const double* partial, int parts, double* result) {
+    static_assert(kSumBlocks <= kSumBlock, "at most one partial sum per thread");
+    const auto thread = static_cast<int>(threadIdx.x);
+    const double sum = sum_of_block(thread < parts ? partial[thread] : 0);
     if (threadIdx.x == 0) *result = sum;
 }
 
 inline void launch_dot(const float2* a, const float2* b, std::size_t count, double* partial, double* result,
                        cudaStream_t stream) {
-    dot_in_parts<<<kSumBlocks, kSumBlock, 0, stream>>>(a, b, count, partial);
-    add_parts<<<1, kSumBlock, 0, stream>>>(partial, result);
+    const std::size_t blocks = (count + kSumBlock - 1) / kSumBlock;
+    const int parts = blocks < kSumBlocks ? static_cast<int>(blocks) : kSumBlocks;
+    dot_in_parts<<<parts, kSumBlock, 0, stream>>>(a, b, count, partial);
+    add_parts<<<1, kSumBlock, 0, stream>>>(partial, parts, result);
 }
 
 // r = p = b, x = 0.

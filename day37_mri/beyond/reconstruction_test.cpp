@@ -251,6 +251,19 @@ TEST_F(Gradients, SolveTheEquation) {
     }
 }
 
+// Without a step, the only residual is b. 256 blocks of 256 threads share a sum, or fewer.
+TEST_F(Gradients, SumSquaresOfAnyNumberOfVoxels) {
+    for (const Grid& grid : {Grid{1, 1, 1}, Grid{255, 1, 1}, Grid{1, 256, 1}, Grid{257, 1, 1},
+                             Grid{256, 256, 1}, Grid{257, 256, 1}}) {
+        const std::vector<float2> b = random_image(grid.count());
+        double size = 0;
+        for (const float2 v : b)
+            size += std::norm(complex_of(v));
+        const Solution solution = solve(grid, day37::random_samples(1, grid, kSeed), b, 0, 0);
+        EXPECT_NEAR(solution.residuals.front(), size, 1e-12 * size) << grid.nx << " x " << grid.ny;
+    }
+}
+
 // The image of 0 is 0, and no step divides by 0.
 TEST_F(Gradients, SolveForZero) {
     const Grid grid{3, 2, 1};

@@ -12,6 +12,7 @@ import dataclasses
 import html
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import re
@@ -34,6 +35,8 @@ DAY_ROW = re.compile(r"^\| \[(?P<label>[^\]]*)\]\((?P<folder>[^)/]*)/README\.md\
                      r" \| (?P<exercises>[^|]*) \| (?P<best>[^|]*) \|$", re.M)
 NEED = re.compile(r"\[([^\]]*)\]\(([^)/]*)/README\.md\)")
 TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|\n?)+", re.M)
+LETTERS = re.compile(r'font-size[:=]\s*"?([\d.]+)|font:[^;"}]*?([\d.]+)px')
+LEAST_LETTERS = 9    # pixels
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<language>[a-z+]*)\n(?P<first>[^\n]*)", re.M)
 
 # Pages beside the days: their place in the navigation.
@@ -180,6 +183,17 @@ def facts(root, day):
     return " · ".join(parts) + "\n"
 
 
+def way_on(root, day, days):
+    """A line for the foot of a day and of its exercises: the other pages of the day, and the next day."""
+    others = [("exercises.md", "Exercises"), ("beyond/README.md", "Beyond")]
+    parts = [f"[{title}](../{day.folder}/{name})" for name, title in others if (root / day.folder / name).is_file()]
+    if (root / f"docs/measured/{day.folder}.md").is_file():
+        parts.append(f"[Measured](../docs/measured/{day.folder}.md)")
+    after = days[days.index(day) + 1:][:1]
+    parts += [f"next day: [{following.label}](../{following.folder}/README.md)" for following in after]
+    return f"\n\n**Go on:** {' · '.join(parts)}\n" if parts else ""
+
+
 def with_languages(text):
     """Names the language of code blocks: CUDA for C++, and of blocks without one whether they are commands."""
     def name(match):
@@ -249,13 +263,15 @@ class Stage:
         self.sources.add(there)
         return f"source/{there}.html"
 
-    def source_page(self, name):
-        """The page of a source file. One that is newer than the file and than source.py is kept."""
+    def source_page(self, name, day=None, files=()):
+        """The page of a source file. The source is highlighted again only if it or source.py is newer than the page, or other files are beside it."""
         path, made_by = self.target / f"extra/source/{name}.html", pathlib.Path(source.__file__)
-        if path.exists() and path.stat().st_mtime > max((self.root / name).stat().st_mtime, made_by.stat().st_mtime):
+        beside = source.neighbours(name, files) if name in files else ""
+        if (path.exists() and path.stat().st_mtime > max((self.root / name).stat().st_mtime, made_by.stat().st_mtime)
+                and path.read_text(encoding="utf-8").endswith(f"</main>{beside}</body></html>\n")):
             self.written.add(path)
         else:
-            self.write(f"extra/source/{name}.html", source.page(self.root, name))
+            self.write(f"extra/source/{name}.html", source.page(self.root, name, day, files))
             os.utime(path)
 
     def relink(self, text, path):
@@ -293,21 +309,26 @@ class Stage:
             attributes += size_of(svg)
             if "prefers-color-scheme" not in svg:
                 self.copied.add(there)
-                return f'<img src="{top}/files/{there}" {attributes}>'
+                return figure(f'<img class="paper" src="{top}/files/{there}" {attributes}>')
             for theme, query in (("light", "not all"), ("dark", "all")):
                 self.write(f"extra/figures/{there[:-4]}.{theme}.svg", of_theme(svg, query))
-            return "".join(f'<img class="only-{theme}" src="{top}/figures/{there[:-4]}.{theme}.svg" {attributes}>' for theme in ("light", "dark"))
+            return figure("".join(f'<img class="only-{theme}" src="{top}/figures/{there[:-4]}.{theme}.svg" {attributes}>' for theme in ("light", "dark")))
         return re.sub(r"!\[([^\]]*)\]\(([^)\s]+)\)", tag, text)
 
     def page(self, text, path):
         """The Markdown of a page from that of the tree."""
-        return with_languages(self.relink(self.named(self.pictures(without_comments(text), path)), path))
+        return with_languages(self.relink(self.named(self.pictures(without_comments(text), path), path), path))
 
-    def named(self, text):
-        """Links with the address of a page as their text get the page's title."""
+    def named(self, text, path):
+        """Links with the name of a file or folder as their text get the title of its page; a day's README is a lesson here."""
         def name(match):
-            return f"[{title_of((self.root / match[1]).read_text(encoding='utf-8'))}](" if match[1] in self.pages else match[0]
-        return re.sub(r"\[(docs/[\w/]+\.md)\]\(", name, text)
+            if match["text"] == "README":
+                return f"[lesson]({match['link']})"
+            there = os.path.normpath(os.path.join(os.path.dirname(path), match["link"].partition("#")[0]))
+            if there in self.pages and there.endswith(match["text"] if match["text"].endswith(".md") else f"{match['text']}/README.md"):
+                return f"[{title_of((self.root / there).read_text(encoding='utf-8'))}]({match['link']})"
+            return match[0]
+        return re.sub(r"\[(?P<text>README|[\w/]+\.md|day\d\d_\w+)\]\((?P<link>[^)\s]+)\)", name, text)
 
 
 def of_theme(svg, query):
@@ -319,10 +340,21 @@ def text_of(markdown):
     return re.sub(r"[`*]", "", markdown).replace("\n", " ")
 
 
+def figure(image):
+    """A picture that scrolls where it would be illegible if it were as narrow as the page."""
+    return f'<span class="figure" tabindex="0" role="group" aria-label="Figure">{image}</span>'
+
+
 def size_of(svg):
-    """Width and height as HTML attributes, so that the page does not jump when the picture arrives."""
+    """Width and height as HTML attributes, so that the page does not jump when the picture arrives, and the width below which its smallest
+    letters would be less than LEAST_LETTERS high."""
     box = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', svg)
-    return f' width="{round(float(box[1]))}" height="{round(float(box[2]))}"' if box else ""
+    if not box:
+        return ""
+    width, height = round(float(box[1])), round(float(box[2]))
+    letters = [float(size) for pair in LETTERS.findall(svg) for size in pair if size]
+    least = f' style="min-width: {min(width, math.ceil(width * LEAST_LETTERS / min(letters)))}px"' if letters else ""
+    return f' width="{width}" height="{height}"{least}'
 
 
 def module(name):
@@ -400,6 +432,7 @@ def stage(root, target, repository=None):
             if kernels:
                 body += "\n\n" + kernels.links(root, day.folder)
             body += glossary.of_day(terms, day.folder)
+            body += run.page(way_on(root, day, days), path)
             body += toctree(children[name], name)
         run.write(f"{name}.md", body)
 
@@ -418,7 +451,7 @@ def stage(root, target, repository=None):
             run.write(f"extra/{name}.html", text)
         else:
             titles[name] = title_of(text)
-            alone = name.startswith(("kernels/", "gpus/"))
+            alone = name.startswith("kernels/")
             run.write(f"{name}.md", f"---\norphan: true\n---\n{text}" if alone else text)
 
     sections = [(title, [run.pages[path] for path in paths if path in run.pages]) for title, paths in SECTIONS]
@@ -430,7 +463,7 @@ def stage(root, target, repository=None):
     sections[-1][1].extend(name for name in run.pages.values() if name not in placed)
 
     parts = list(dict.fromkeys(day.part for day in days))
-    order = [f"{day.name}/index" for day in days] + [name for _, names in sections for name in names if not name.startswith("gpus/")]
+    order = [f"{day.name}/index" for day in days] + [name for _, names in sections for name in names]
     run.write("index.md", run.page(front.page(root, days, kernels.on_front_page(root) if kernels else "", repository), "README.md") + toctree(order, "index"))
 
     # Source files: pages of their own. A folder's page lists its files.
@@ -439,10 +472,15 @@ def stage(root, target, repository=None):
         inside = sorted(name for name in run.known if os.path.dirname(name) == folder)
         listings[folder] = [(os.path.basename(name) + ("/" if (root / name).is_dir() else ""), run.file(name)) for name in inside
                             if not (root / name).is_dir()]
-    for name in run.sources:
-        run.source_page(name)
+    days_of = {day.folder: (day.name, titles[f"{day.name}/index"]) for day in days if f"{day.name}/index" in titles}
+    beside = {}
+    for name in sorted(run.sources, key=lambda name: (os.path.dirname(name), name)):
+        beside.setdefault(name.split("/")[0], []).append(name)
+    for folder, names in beside.items():
+        for name in names:
+            run.source_page(name, days_of.get(folder), names)
     for name, files in listings.items():
-        run.write(f"extra/source/{name}/index.html", source.folder_page(name, files))
+        run.write(f"extra/source/{name}/index.html", source.folder_page(name, files, days_of.get(name.split("/")[0])))
     for name in run.copied:
         run.write(f"extra/files/{name}", (root / name).read_bytes())
     moved = redirects(root, days)

@@ -14,12 +14,14 @@ HEADING = re.compile(r'<p class="caption" role="heading">')
 
 def lines(code):
     """The code with an element for each line, which knows its indentation."""
-    def line(text):
-        plain = re.sub(r"<[^>]*>", "", text)
-        indent = len(plain) - len(plain.lstrip(" "))
-        style = f' style="--indent:{indent}"' if indent and plain.strip() else ""
-        return f'<span class="code-line"{style}>{text}\n</span>'
-    return "".join(line(text) for text in code.removesuffix("\n").split("\n"))
+    return "".join(f'<span class="code-line"{indentation(line)}>{line}\n</span>' for line in code.removesuffix("\n").split("\n"))
+
+
+def indentation(line):
+    """The attribute that tells the style sheet by how much a line of code is indented."""
+    plain = re.sub(r"<[^>]*>", "", line)
+    indent = len(plain) - len(plain.lstrip(" "))
+    return f' style="--indent:{indent}"' if indent and plain.strip() else ""
 
 
 def repaired(html):

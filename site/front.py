@@ -57,7 +57,8 @@ the same file, and every CUDA thread really runs, [on the CPU](cuda_on_cpu/READM
 ## The parts
 
 Read in this order, or open the day that you want after the days that it *needs*: [how to read a day](docs/command.md#how-to-read-a-day). Hours include the exercises: 2 + 1.5 h means 2 for
-the core and 1.5 for what is beyond it. The numbers leave gaps for days to come.
+the core and 1.5 for what is beyond it. The numbers leave gaps for days to come. Days follow the book *Programming Massively Parallel
+Processors* (PMPP; Hwu, Kirk, El Hajj): [chapter by chapter](docs/book.md).
 
 <div class="parts">
 {cards}

@@ -7,6 +7,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
+import accessible
+
 CUDA = {".cu", ".cuh", ".hpp", ".cpp", ".h"}
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -17,7 +19,7 @@ PAGE = """<!doctype html>
 <nav aria-label="Site"><a href="{top}/index.html">CUDA, day by day</a>{up}
 <form action="{top}/search.html" method="get" role="search"><input type="search" name="q" aria-label="Search" placeholder="Search"> <button type="submit">Search</button></form></nav>
 <main>
-<h1>{title}</h1>
+<h1>{heading}</h1>
 {body}
 </main>{beside}</body></html>
 """
@@ -29,7 +31,8 @@ class Lines(HtmlFormatter):
     def wrap(self, source):
         yield 0, '<div class="highlight course-source" tabindex="0" role="region" aria-label="Source"><pre>'
         for number, (_, line) in enumerate(source, 1):
-            yield 1, f'<span class="line" id="L{number}"><a class="number" href="#L{number}" data-line="{number}" aria-label="Line {number}"></a>{line}</span>'
+            style = accessible.indentation(line)
+            yield 1, f'<span class="line" id="L{number}"{style}><a class="number" href="#L{number}" data-line="{number}" aria-label="Line {number}"></a>{line}</span>'
         yield 0, "</pre></div>"
 
 
@@ -46,7 +49,7 @@ def whole_page(address, title, body, day=None, beside=""):
     """`day`: name and title of the day that the file belongs to; `beside`: links to the files before and after."""
     top = os.path.relpath(".", os.path.dirname(address))
     up = f' <a href="{top}/{day[0]}/index.html">{html.escape(day[1])}</a>' if day else ""
-    return PAGE.format(title=html.escape(title), top=top, up=up, body=body, beside=beside)
+    return PAGE.format(title=html.escape(title), heading=html.escape(title).replace("/", "/<wbr>"), top=top, up=up, body=body, beside=beside)
 
 
 def neighbours(name, files):

@@ -218,11 +218,14 @@ class Stage:
         self.pages = {name: page_of(name) for name in markdown_of(root)}
         self.sources, self.folders, self.copied = set(), set(), set()
         self.errors, self.written = [], set()
+        self.texts = {}    # of the pages whose words are worth showing in a search: no tables of measurements, no list of changes
 
     def write(self, name, text):
         """Writes a file of the stage; one that has not changed keeps its time, so that Sphinx need not read it again."""
         path = self.target / name
         self.written.add(path)
+        if name.endswith(".md") and not re.search(r"measured/|changelog/|^kernels/|^gpus/|^index\.md$", name):
+            self.texts[name[:-3]] = plain_text(text)
         # The search drops the tags of HTML: cells need a space between them.
         data = text if isinstance(text, bytes) else re.sub(r"(</t[dh]>)(<t[dh])", r"\1\n\2", text).encode()
         if path.exists() and path.read_bytes() == data:
@@ -357,6 +360,18 @@ def size_of(svg):
     return f' width="{width}" height="{height}"{least}'
 
 
+TAG = re.compile(r"</?(?:a|abbr|b|br|button|code|dd|details|div|dl|dt|em|form|h\d|img|input|label|li|ol|p|pre|section|small|span|strong|sub|summary|sup"
+                 r"|table|tbody|td|th|thead|tr|ul)\b[^<>]*>")
+MARKS = re.compile(r"^(?:```|---$|orphan: true$).*$|^\|[ :|-]+\|$|^#+ |`|(?<!\s)\*+|\*+(?!\s)|(?<=\s)\|(?=\s)|^\||\|$", re.M)
+
+
+def plain_text(markdown):
+    """The text of a page, for the context of a search's results."""
+    text = re.sub(r"^```\{toctree\}.*?^```$", "", markdown, flags=re.S | re.M)
+    text = TAG.sub("", re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text))
+    return " ".join(html.unescape(MARKS.sub("", text)).split())
+
+
 def module(name):
     """One of the modules that bring pages of their own, or None where it is not there yet."""
     return __import__(name) if importlib.util.find_spec(name) else None
@@ -487,6 +502,7 @@ def stage(root, target, repository=None):
     for before, now in moved.items():
         run.write(f"extra/{before}/index.html", redirect_page(now))
     run.write("extra/.nojekyll", "")
+    run.write("extra/search_texts.js", "const courseTexts = " + json.dumps(run.texts, ensure_ascii=False, sort_keys=True, indent=0) + ";\n")
 
     navigation = [(part, [(f"{day.name}/index", day.label, [(child, kind_of(child, titles)) for child in children[f"{day.name}/index"]]
                            + [(name, f"Kernel {name.split('/')[-1]}") for name in more if name.startswith(f"kernels/{day.name}/")])

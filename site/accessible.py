@@ -20,7 +20,7 @@ def lines(code):
 def indentation(line):
     """The attribute that tells the style sheet by how much a line of code is indented."""
     plain = re.sub(r"<[^>]*>", "", line)
-    indent = len(plain) - len(plain.lstrip(" "))
+    indent = min(len(plain) - len(plain.lstrip(" ")), 12)  # what is aligned with a parenthesis would start at the right edge
     return f' style="--indent:{indent}"' if indent and plain.strip() else ""
 
 

@@ -148,10 +148,10 @@ def table_html(table):
 
 
 def inline_html(text):
-    """HTML of a cell: code, bold and italic."""
+    """HTML of a cell: code, bold and italic; a long name can break after an underscore."""
     for pattern, tag in ((r"`([^`]+)`", "code"), (r"\*\*([^*]+)\*\*", "strong"), (r"\*([^*\s][^*]*)\*", "em")):
         text = re.sub(pattern, rf"<{tag}>\1</{tag}>", text if tag != "code" else html.escape(text, quote=False))
-    return text
+    return re.sub(r"(?<=\w)_(?=\w)", "_<wbr>", text)  # names may be wider than their column
 
 
 def folded_hints(text):
@@ -360,7 +360,7 @@ def size_of(svg):
     return f' width="{width}" height="{height}"{least}'
 
 
-TAG = re.compile(r"</?(?:a|abbr|b|br|button|code|dd|details|div|dl|dt|em|form|h\d|img|input|label|li|ol|p|pre|section|small|span|strong|sub|summary|sup"
+TAG = re.compile(r"</?(?:a|abbr|b|br|wbr|button|code|dd|details|div|dl|dt|em|form|h\d|img|input|label|li|ol|p|pre|section|small|span|strong|sub|summary|sup"
                  r"|table|tbody|td|th|thead|tr|ul)\b[^<>]*>")
 MARKS = re.compile(r"^(?:```|---$|orphan: true$).*$|^\|[ :|-]+\|$|^#+ |`|(?<!\s)\*+|\*+(?!\s)|(?<=\s)\|(?=\s)|^\||\|$", re.M)
 

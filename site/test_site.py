@@ -113,6 +113,9 @@ class Texts(Tree):
         for other in (table, "| [a](b) |\n| --- |\n| c |\n", "| a \\| b |\n| --- |\n| c |\n", "| a |\n"):
             self.assertEqual(stage.plain_tables(other), other)
 
+    def test_a_long_name_in_a_table_can_break(self):
+        self.assertEqual(stage.inline_html("`a_b` c_d _e_"), "<code>a_<wbr>b</code> c_<wbr>d _e_")
+
     def test_hints_are_folded_up_to_the_next_heading(self):
         self.assertEqual(stage.folded_hints("### Hint 1\nThis.\n\nThat.\n\n## next\nText\n"),
                          "<details><summary>Hint 1</summary>\n\nThis.\n\nThat.\n\n</details>\n\n## next\nText\n")

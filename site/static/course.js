@@ -11,3 +11,11 @@ addEventListener("DOMContentLoaded", () => {
     box.addEventListener("scroll", () => mark(box), { passive: true });
   }
 });
+
+// On paper nothing can be unfolded: hints and answers are printed.
+let folded = [];
+addEventListener("beforeprint", () => {
+  folded = [...document.querySelectorAll("article details:not([open])")];
+  for (const each of folded) each.open = true;
+});
+addEventListener("afterprint", () => { for (const each of folded) each.open = false; });

@@ -25,6 +25,8 @@ SIDEWAYS = """() => {
     .map(e => e.tagName.toLowerCase() + (e.id ? "#" + e.id : "") + (e.classList.length ? "." + [...e.classList].join(".") : "") + " reaches to "
       + Math.round(e.getBoundingClientRect().right + window.scrollX) + " of " + width + " px");
 }"""
+CUT = """() => [...document.querySelectorAll("article .highlight-cuda pre, article .highlight-sh pre")].filter(pre => pre.scrollWidth > pre.clientWidth + 1)
+  .slice(0, 3).map(pre => pre.innerText.split("\\n")[0])"""
 WIDER = "() => document.scrollingElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -95,6 +97,8 @@ def check_looks(browser, path, size, without=()):
             page.emulate_media(color_scheme=theme)
             if page.evaluate(WIDER):
                 wrong.append("the page scrolls sideways: " + ("; ".join(page.evaluate(SIDEWAYS)) or "no single element is the reason"))
+            if size == "phone" and (cut := page.evaluate(CUT)):
+                wrong.append(f"code is wider than a phone; expected lines that wrap: {'; '.join(cut)}")
             if (size, theme) in RULES:
                 found = violations(page, RULES[size, theme], [selector for selector in without if page.locator(selector).count()])
                 wrong.extend(text if theme == "light" else f"dark: {text}" for text in found)
@@ -117,6 +121,9 @@ def check_search(browser, front, terms):
             page.wait_for_timeout(300)
             addresses = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
             addresses = [address.removeprefix(browser.root.as_uri() + "/") for address in dict.fromkeys(addresses)][:10]
+            context = page.locator("#search-results .search-context").all_inner_texts()
+            if not any(term.split()[0].lower() in text.lower() for text in context):
+                faults.append(f"'{term}': no result shows a line with it, only {context[:2]}")
             if not any(part in address for part in expected for address in addresses):
                 faults.append(f"'{term}': none of {', '.join(expected)} is among the first results: {', '.join(addresses) or 'nothing'}")
             wrong_on_pages += [f"'{term}': {fault}" for fault in wrong]

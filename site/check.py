@@ -3,7 +3,7 @@
 
 usage: site/check.py [--html DIR] [--links] [--only TYPE...] [--install]
   --html DIR  the site to look at; default: build/site/html
-  --links     only links, anchors and references to other hosts, without a browser: about ten seconds
+  --links     only links, anchors, references to other hosts and headings, without a browser: about ten seconds
   --only TYPE of the checks in a browser, only these: types of pages, searching, theme, plain (without
               JavaScript), quiz by keyboard, replay, "numbers of replays", slides by keyboard
   --install   only makes build/site/check-venv, with which test_check.py is run, too
@@ -17,6 +17,7 @@ Exit codes: 0 all passed or skipped, 1 something failed, 2 a wrong argument or n
 """
 import argparse
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -165,6 +166,21 @@ def check_links(html, tally):
     tally.add(f"links: {pages} pages, {references} references", faults, time.monotonic() - start)
 
 
+def headings(text):
+    """What is wrong with a page's headings: it has one h1, which comes first, and no level is left out."""
+    levels = [int(level) for level in re.findall(r"<h([1-6])[ >]", text)]
+    faults = [] if levels.count(1) == 1 else [f"{levels.count(1)} headings h1; expected one"]
+    faults += [f"begins with h{levels[0]}"] if levels and levels[0] != 1 else []
+    return faults + [f"h{after} follows h{before}" for before, after in dict.fromkeys(zip(levels, levels[1:])) if after > before + 1]
+
+
+def check_headings(html, tally):
+    start = time.monotonic()
+    texts = {path.relative_to(html).as_posix(): path.read_text(encoding="utf-8") for path in sorted(html.rglob("*.html")) if "_static" not in path.parts}
+    faults = [f"{name}: {fault}" for name, text in texts.items() if 'http-equiv="refresh"' not in text for fault in headings(text)]
+    tally.add(f"headings: {len(texts)} pages", faults, time.monotonic() - start)
+
+
 def check_in_browser(html, tally, only):
     pages = find_pages(html)
     with browsers.Browser(html) as browser:
@@ -205,6 +221,7 @@ def main(arguments):
     tally = Tally()
     if not options.only:
         check_links(html, tally)
+        check_headings(html, tally)
     if options.links:
         return tally.end()
     if not in_venv:

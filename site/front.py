@@ -44,7 +44,8 @@ Clone {f"[the repository]({repository})" if repository else "the repository"}, t
 
 {block(text, "sh")}
 
-On Debian and Ubuntu the first command installs what it needs. It then builds for a minute or two.
+On Debian and Ubuntu the first command installs what it needs. It then builds for a minute or two. [The command](docs/command.md) has
+all the others; `./course next` gives you the first exercise.
 
 Day 1 begins with this kernel and its launch. With an NVIDIA GPU, `nvcc` compiles it. Anywhere else the host compiler compiles
 the same file, and every CUDA thread really runs, [on the CPU](cuda_on_cpu/README.md).
@@ -55,8 +56,9 @@ the same file, and every CUDA thread really runs, [on the CPU](cuda_on_cpu/READM
 
 ## The parts
 
-Read in this order, or open the day that you want after the days that it *needs*. Hours include the exercises: 2 + 1.5 h means 2 for
-the core and 1.5 for what is beyond it. The numbers leave gaps for days to come.
+Read in this order, or open the day that you want after the days that it *needs*: [how to read a day](docs/command.md#how-to-read-a-day). Hours include the exercises: 2 + 1.5 h means 2 for
+the core and 1.5 for what is beyond it. The numbers leave gaps for days to come. Days follow the book *Programming Massively Parallel
+Processors* (PMPP; Hwu, Kirk, El Hajj): [chapter by chapter](docs/book.md).
 
 <div class="parts">
 {cards}

@@ -58,6 +58,10 @@ NOT_FOUND = f"""<h1>No such page</h1>
 """
 
 
+# With a base, a link to an anchor would leave the page.
+SAME_PAGE = """for (const link of document.querySelectorAll('a[href^="#"]')) link.href = location.href.split("#")[0] + link.getAttribute("href");"""
+
+
 def collect(app):
     """The page 404.html."""
     yield "404", {"title": "No such page", "body": NOT_FOUND}, "page.html"
@@ -70,4 +74,5 @@ def finish(app, exception):
     path = pathlib.Path(app.outdir) / "404.html"
     text = path.read_text(encoding="utf-8")
     base = json.dumps(f'<base href="{app.config.course_base}">').replace("</", "<\\/")
-    path.write_text(text.replace("<head>", f'<head><script>if (location.protocol !== "file:") document.write({base});</script>', 1), encoding="utf-8")
+    text = text.replace("<head>", f'<head><script>if (location.protocol !== "file:") document.write({base});</script>', 1)
+    path.write_text(text.replace("</body>", f"<script>{SAME_PAGE}</script></body>", 1), encoding="utf-8")

@@ -7,18 +7,21 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
+import accessible
+
 CUDA = {".cu", ".cuh", ".hpp", ".cpp", ".h"}
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title} - CUDA, day by day</title>
 <link rel="stylesheet" href="{top}/_static/pygments.css"><link rel="stylesheet" href="{top}/_static/styles/furo.css">
-<link rel="stylesheet" href="{top}/_static/course.css"></head>
+<link rel="stylesheet" href="{top}/_static/course.css"><script src="{top}/_static/course.js"></script></head>
 <body class="source"><script>document.body.dataset.theme = localStorage.getItem("theme") || "auto"</script>
-<nav aria-label="Site"><a href="{top}/index.html">CUDA, day by day</a>{up}</nav>
+<nav aria-label="Site"><a href="{top}/index.html">CUDA, day by day</a>{up}
+<form action="{top}/search.html" method="get" role="search"><input type="search" name="q" aria-label="Search" placeholder="Search"> <button type="submit">Search</button></form></nav>
 <main>
-<h1>{title}</h1>
+<h1>{heading}</h1>
 {body}
-</main></body></html>
+</main>{beside}</body></html>
 """
 
 
@@ -28,7 +31,8 @@ class Lines(HtmlFormatter):
     def wrap(self, source):
         yield 0, '<div class="highlight course-source" tabindex="0" role="region" aria-label="Source"><pre>'
         for number, (_, line) in enumerate(source, 1):
-            yield 1, f'<span class="line" id="L{number}"><a class="number" href="#L{number}" data-line="{number}" aria-label="Line {number}"></a>{line}</span>'
+            style = accessible.indentation(line)
+            yield 1, f'<span class="line" id="L{number}"{style}><a class="number" href="#L{number}" data-line="{number}" aria-label="Line {number}"></a>{line}</span>'
         yield 0, "</pre></div>"
 
 
@@ -41,23 +45,34 @@ def lexer_for(name):
     return lexer
 
 
-def whole_page(address, title, body):
-    folder = os.path.dirname(address)
-    top = os.path.relpath(".", folder)
-    parent = title.split("/")[0]
-    day = parent[:5] if parent.startswith("day") else parent if parent in ("gemm_ladder", "bug_hunts") else ""
-    up = f' <a href="{top}/{day}/index.html">{day.replace("_", " ")}</a>' if day else ""
-    return PAGE.format(title=html.escape(title), top=top, up=up, body=body)
+def whole_page(address, title, body, day=None, beside=""):
+    """`day`: name and title of the day that the file belongs to; `beside`: links to the files before and after."""
+    top = os.path.relpath(".", os.path.dirname(address))
+    up = f' <a href="{top}/{day[0]}/index.html">{html.escape(day[1])}</a>' if day else ""
+    return PAGE.format(title=html.escape(title), heading=html.escape(title).replace("/", "/<wbr>"), top=top, up=up, body=body, beside=beside)
 
 
-def page(root, name):
-    """The page of the file root/name."""
+def neighbours(name, files):
+    """Links to the files before and after this one among `files`, and to their list."""
+    place, here = files.index(name), f"source/{os.path.dirname(name)}"
+
+    def link(other, what):
+        return f'<a href="{os.path.relpath(f"source/{other}.html", here)}" rel="{what}">{what.title()}: {html.escape(os.path.basename(other))}</a>'
+    links = [link(files[place - 1], "prev")] if place else []
+    links += [link(files[place + 1], "next")] if place + 1 < len(files) else []
+    links = [text.replace(">Prev: ", ">Previous: ") for text in links]
+    return f'\n<nav aria-label="Files beside this one">{" ".join(links)}</nav>' if links else ""
+
+
+def page(root, name, day=None, files=()):
+    """The page of the file root/name. `files`: those of the same day that have a page, in order."""
     text = (root / name).read_text(encoding="utf-8")
-    return whole_page(f"source/{name}.html", name, highlight(text, lexer_for(name), Lines()))
+    beside = neighbours(name, files) if name in files else ""
+    return whole_page(f"source/{name}.html", name, highlight(text, lexer_for(name), Lines()), day, beside)
 
 
-def folder_page(name, files):
+def folder_page(name, files, day=None):
     """The page of a folder. `files`: names, and addresses inside the site."""
     here = f"source/{name}"
     items = "".join(f'<li><a href="{os.path.relpath(address, here)}">{html.escape(file)}</a></li>' for file, address in files)
-    return whole_page(f"{here}/index.html", name, f"<ul>{items}</ul>")
+    return whole_page(f"{here}/index.html", name, f"<ul>{items}</ul>", day)

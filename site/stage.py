@@ -12,6 +12,7 @@ import dataclasses
 import html
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import re
@@ -36,6 +37,8 @@ DAY_ROW = re.compile(r"^\| \[(?P<label>[^\]]*)\]\((?P<folder>[^)/]*)/README\.md\
                      r" \| (?P<exercises>[^|]*) \| (?P<best>[^|]*) \|$", re.M)
 NEED = re.compile(r"\[([^\]]*)\]\(([^)/]*)/README\.md\)")
 TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|\n?)+", re.M)
+LETTERS = re.compile(r'font-size[:=]\s*"?([\d.]+)|font:[^;"}]*?([\d.]+)px')
+LEAST_LETTERS = 9    # pixels
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<language>[a-z+]*)\n(?P<first>[^\n]*)", re.M)
 
 # Pages beside the days: their place in the navigation.
@@ -147,10 +150,10 @@ def table_html(table):
 
 
 def inline_html(text):
-    """HTML of a cell: code, bold and italic."""
+    """HTML of a cell: code, bold and italic; a long name can break after an underscore."""
     for pattern, tag in ((r"`([^`]+)`", "code"), (r"\*\*([^*]+)\*\*", "strong"), (r"\*([^*\s][^*]*)\*", "em")):
         text = re.sub(pattern, rf"<{tag}>\1</{tag}>", text if tag != "code" else html.escape(text, quote=False))
-    return text
+    return re.sub(r"(?<=\w)_(?=\w)", "_<wbr>", text)  # names may be wider than their column
 
 
 def folded_hints(text):
@@ -184,6 +187,17 @@ def facts(root, day):
     return " · ".join(found) + "\n"
 
 
+def way_on(root, day, days):
+    """A line for the foot of a day and of its exercises: the other pages of the day, and the next day."""
+    others = [("exercises.md", "Exercises"), ("beyond/README.md", "Beyond")]
+    parts = [f"[{title}](../{day.folder}/{name})" for name, title in others if (root / day.folder / name).is_file()]
+    if (root / f"docs/measured/{day.folder}.md").is_file():
+        parts.append(f"[Measured](../docs/measured/{day.folder}.md)")
+    after = days[days.index(day) + 1:][:1]
+    parts += [f"next day: [{following.label}](../{following.folder}/README.md)" for following in after]
+    return f"\n\n**Go on:** {' · '.join(parts)}\n" if parts else ""
+
+
 def with_languages(text):
     """Names the language of code blocks: CUDA for C++, and of blocks without one whether they are commands."""
     def name(match):
@@ -208,11 +222,14 @@ class Stage:
         self.pages = {name: page_of(name) for name in markdown_of(root)}
         self.sources, self.folders, self.copied = set(), set(), set()
         self.errors, self.written = [], set()
+        self.texts = {}    # of the pages whose words are worth showing in a search: no tables of measurements, no list of changes
 
     def write(self, name, text):
         """Writes a file of the stage; one that has not changed keeps its time, so that Sphinx need not read it again."""
         path = self.target / name
         self.written.add(path)
+        if name.endswith(".md") and not re.search(r"measured/|changelog/|^kernels/|^gpus/|^index\.md$", name):
+            self.texts[name[:-3]] = plain_text(text)
         # The search drops the tags of HTML: cells need a space between them.
         data = text if isinstance(text, bytes) else re.sub(r"(</t[dh]>)(<t[dh])", r"\1\n\2", text).encode()
         if path.exists() and path.read_bytes() == data:
@@ -253,13 +270,15 @@ class Stage:
         self.sources.add(there)
         return f"source/{there}.html"
 
-    def source_page(self, name):
-        """The page of a source file. One that is newer than the file and than source.py is kept."""
+    def source_page(self, name, day=None, files=()):
+        """The page of a source file. The source is highlighted again only if it or source.py is newer than the page, or other files are beside it."""
         path, made_by = self.target / f"extra/source/{name}.html", pathlib.Path(source.__file__)
-        if path.exists() and path.stat().st_mtime > max((self.root / name).stat().st_mtime, made_by.stat().st_mtime):
+        beside = source.neighbours(name, files) if name in files else ""
+        if (path.exists() and path.stat().st_mtime > max((self.root / name).stat().st_mtime, made_by.stat().st_mtime)
+                and path.read_text(encoding="utf-8").endswith(f"</main>{beside}</body></html>\n")):
             self.written.add(path)
         else:
-            self.write(f"extra/source/{name}.html", source.page(self.root, name))
+            self.write(f"extra/source/{name}.html", source.page(self.root, name, day, files))
             os.utime(path)
 
     def relink(self, text, path):
@@ -297,21 +316,26 @@ class Stage:
             attributes += size_of(svg)
             if "prefers-color-scheme" not in svg:
                 self.copied.add(there)
-                return f'<img src="{top}/files/{there}" {attributes}>'
+                return figure(f'<img class="paper" src="{top}/files/{there}" {attributes}>')
             for theme, query in (("light", "not all"), ("dark", "all")):
                 self.write(f"extra/figures/{there[:-4]}.{theme}.svg", of_theme(svg, query))
-            return "".join(f'<img class="only-{theme}" src="{top}/figures/{there[:-4]}.{theme}.svg" {attributes}>' for theme in ("light", "dark"))
+            return figure("".join(f'<img class="only-{theme}" src="{top}/figures/{there[:-4]}.{theme}.svg" {attributes}>' for theme in ("light", "dark")))
         return re.sub(r"!\[([^\]]*)\]\(([^)\s]+)\)", tag, text)
 
     def page(self, text, path):
         """The Markdown of a page from that of the tree."""
-        return with_languages(self.relink(self.named(self.pictures(without_comments(text), path)), path))
+        return with_languages(self.relink(self.named(self.pictures(without_comments(text), path), path), path))
 
-    def named(self, text):
-        """Links with the address of a page as their text get the page's title."""
+    def named(self, text, path):
+        """Links with the name of a file or folder as their text get the title of its page; a day's README is a lesson here."""
         def name(match):
-            return f"[{title_of((self.root / match[1]).read_text(encoding='utf-8'))}](" if match[1] in self.pages else match[0]
-        return re.sub(r"\[(docs/[\w/]+\.md)\]\(", name, text)
+            if match["text"] == "README":
+                return f"[lesson]({match['link']})"
+            there = os.path.normpath(os.path.join(os.path.dirname(path), match["link"].partition("#")[0]))
+            if there in self.pages and there.endswith(match["text"] if match["text"].endswith(".md") else f"{match['text']}/README.md"):
+                return f"[{title_of((self.root / there).read_text(encoding='utf-8'))}]({match['link']})"
+            return match[0]
+        return re.sub(r"\[(?P<text>README|[\w/]+\.md|day\d\d_\w+)\]\((?P<link>[^)\s]+)\)", name, text)
 
 
 def of_theme(svg, query):
@@ -323,10 +347,33 @@ def text_of(markdown):
     return re.sub(r"[`*]", "", markdown).replace("\n", " ")
 
 
+def figure(image):
+    """A picture that scrolls where it would be illegible if it were as narrow as the page."""
+    return f'<span class="figure" tabindex="0" role="group" aria-label="Figure">{image}</span>'
+
+
 def size_of(svg):
-    """Width and height as HTML attributes, so that the page does not jump when the picture arrives."""
+    """Width and height as HTML attributes, so that the page does not jump when the picture arrives, and the width below which its smallest
+    letters would be less than LEAST_LETTERS high."""
     box = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', svg)
-    return f' width="{round(float(box[1]))}" height="{round(float(box[2]))}"' if box else ""
+    if not box:
+        return ""
+    width, height = round(float(box[1])), round(float(box[2]))
+    letters = [float(size) for pair in LETTERS.findall(svg) for size in pair if size]
+    least = f' style="min-width: {min(width, math.ceil(width * LEAST_LETTERS / min(letters)))}px"' if letters else ""
+    return f' width="{width}" height="{height}"{least}'
+
+
+TAG = re.compile(r"</?(?:a|abbr|b|br|wbr|button|code|dd|details|div|dl|dt|em|form|h\d|img|input|label|li|ol|p|pre|section|small|span|strong|sub|summary|sup"
+                 r"|table|tbody|td|th|thead|tr|ul)\b[^<>]*>")
+MARKS = re.compile(r"^(?:```|---$|orphan: true$).*$|^\|[ :|-]+\|$|^#+ |`|(?<!\s)\*+|\*+(?!\s)|(?<=\s)\|(?=\s)|^\||\|$", re.M)
+
+
+def plain_text(markdown):
+    """The text of a page, for the context of a search's results."""
+    text = re.sub(r"^```\{toctree\}.*?^```$", "", markdown, flags=re.S | re.M)
+    text = TAG.sub("", re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text))
+    return " ".join(html.unescape(MARKS.sub("", text)).split())
 
 
 def module(name):
@@ -414,6 +461,7 @@ def stage(root, target, repository=None):
             if kernels:
                 body += "\n\n" + kernels.links(root, day.folder)
             body += glossary.of_day(terms, day.folder)
+            body += run.page(way_on(root, day, days), path)
             body += toctree(children[name], name)
         run.write(f"{name}.md", body)
 
@@ -432,7 +480,7 @@ def stage(root, target, repository=None):
             run.write(f"extra/{name}.html", text)
         else:
             titles[name] = title_of(text)
-            alone = name.startswith(("kernels/", "gpus/"))
+            alone = name.startswith("kernels/")
             run.write(f"{name}.md", f"---\norphan: true\n---\n{text}" if alone else text)
 
     sections = [(title, [run.pages[path] for path in paths if path in run.pages]) for title, paths in SECTIONS]
@@ -444,7 +492,8 @@ def stage(root, target, repository=None):
     sections[-1][1].extend(name for name in run.pages.values() if name not in placed)
 
     days_of = {part: [day for day in days if day.part == part] for part in order_of_parts}
-    order = [name for part in order_of_parts for name in [parts.address(part), *(f"{day.name}/index" for day in days_of[part])]] + [name for _, names in sections for name in names if not name.startswith("gpus/")]
+    order = [name for part in order_of_parts for name in [parts.address(part), *(f"{day.name}/index" for day in days_of[part])]]
+    order += [name for _, names in sections for name in names]
     run.write("index.md", run.page(front.page(root, days, kernels.on_front_page(root) if kernels else "", repository), "README.md") + toctree(order, "index"))
 
     # Source files: pages of their own. A folder's page lists its files.
@@ -453,16 +502,22 @@ def stage(root, target, repository=None):
         inside = sorted(name for name in run.known if os.path.dirname(name) == folder)
         listings[folder] = [(os.path.basename(name) + ("/" if (root / name).is_dir() else ""), run.file(name)) for name in inside
                             if not (root / name).is_dir()]
-    for name in run.sources:
-        run.source_page(name)
+    days_of = {day.folder: (day.name, titles[f"{day.name}/index"]) for day in days if f"{day.name}/index" in titles}
+    beside = {}
+    for name in sorted(run.sources, key=lambda name: (os.path.dirname(name), name)):
+        beside.setdefault(name.split("/")[0], []).append(name)
+    for folder, names in beside.items():
+        for name in names:
+            run.source_page(name, days_of.get(folder), names)
     for name, files in listings.items():
-        run.write(f"extra/source/{name}/index.html", source.folder_page(name, files))
+        run.write(f"extra/source/{name}/index.html", source.folder_page(name, files, days_of.get(name.split("/")[0])))
     for name in run.copied:
         run.write(f"extra/files/{name}", (root / name).read_bytes())
     moved = redirects(root, days)
     for before, now in moved.items():
         run.write(f"extra/{before}/index.html", redirect_page(now))
     run.write("extra/.nojekyll", "")
+    run.write("extra/search_texts.js", "const courseTexts = " + json.dumps(run.texts, ensure_ascii=False, sort_keys=True, indent=0) + ";\n")
 
     navigation = [(part, [(parts.address(part), "About this part", [])] + [(f"{day.name}/index", day.label, [(child, kind_of(child, titles)) for child in children[f"{day.name}/index"]]
                            + [(name, f"Kernel {name.split('/')[-1]}") for name in more if name.startswith(f"kernels/{day.name}/")])

@@ -27,7 +27,7 @@ addEventListener("keydown", event => { if (event.key === "/") { event.preventDef
 DAY = HEAD.format("Day 15", "../") + """<h1>Day</h1><p>Thread coarsening</p><details><summary>Answer</summary>42</details></main></body></html>"""
 SEARCH = HEAD.format("Search", "") + """<h1>Search</h1><ul id="search-results"></ul><script>"use strict";
 const word = new URLSearchParams(location.search).get("q");
-if (word === "shuffle") document.querySelector("ul").innerHTML = '<li><a href="day15/index.html">Day</a></li>';
+if (word === "shuffle") document.querySelector("ul").innerHTML = '<li><a href="day15/index.html">Day</a><p class="search-context">a shuffle</p></li>';
 </script></main></body></html>"""
 STYLE = """body { color: #222; background: #fff } a { color: #0645ad }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } a { color: #9cf } }"""
@@ -79,13 +79,20 @@ class Command(SmallSite):
 
     def test_links_pass_and_the_last_line_counts(self):
         done = self.run_check("--links", "--html", str(self.root))
-        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "1 passed, 0 failed, 0 skipped"))
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "2 passed, 0 failed, 0 skipped"))
 
     def test_a_broken_anchor_fails(self):
         self.plant("index.html", "day15/index.html", "day15/index.html#nowhere")
         done = self.run_check("--links", "--html", str(self.root))
-        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "0 passed, 1 failed, 0 skipped"))
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "1 passed, 1 failed, 0 skipped"))
         self.assertIn("index.html:1: day15/index.html#nowhere: day15/index.html has no id 'nowhere'", done.stdout)
+
+    def test_a_level_of_headings_that_is_left_out_fails(self):
+        self.plant("day15/index.html", "</h1>", "</h1><h3>Deep</h3><h1>Again</h1>")
+        done = self.run_check("--links", "--html", str(self.root))
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "1 passed, 1 failed, 0 skipped"))
+        self.assertIn("day15/index.html: h3 follows h1", done.stdout)
+        self.assertIn("day15/index.html: 2 headings h1; expected one", done.stdout)
 
     def test_a_directory_without_a_site_is_an_error(self):
         done = self.run_check("--html", str(self.root / "day16"))
@@ -156,6 +163,16 @@ class Pages(InBrowser):
         self.plant("index.html", "<h1>", '<h1 class="wide" style="width: 700px">')
         self.expect("the page scrolls sideways: h1.wide reaches to 708 of 390 px", browser.check_looks, "index.html", "phone")
         self.assertEqual(self.faults(browser.check_looks, "index.html", "desktop"), [])
+
+    def test_code_that_a_phone_cuts(self):
+        self.plant("index.html", "</h1>", """</h1><article><div class="highlight-cuda"><pre tabindex="0" role="region" aria-label="Code"
+style="overflow-x: auto">const float a_long_line_of_code = of_a_kernel + that_has_names; // which is wide</pre></div></article>""")
+        self.expect("code is wider than a phone; expected lines that wrap: const float a_long", browser.check_looks, "index.html", "phone")
+        self.assertEqual(self.faults(browser.check_looks, "index.html", "desktop"), [])
+
+    def test_a_result_without_a_line_of_its_page(self):
+        self.plant("search.html", "a shuffle", "a warp")
+        self.expect("'shuffle': no result shows a line with it", browser.check_search, "index.html", {"shuffle": ["day15"]})
 
     def test_a_term_that_is_found_on_the_wrong_page(self):
         self.expect("'shuffle': none of day16 is among the first results: day15", browser.check_search, "index.html", {"shuffle": ["day16"]})

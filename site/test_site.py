@@ -1,9 +1,14 @@
 """Tests of build.py, stage.py, source.py and glossary.py: python3 -m unittest discover site, in the site's virtual environment."""
+import functools
+import http.server
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+import urllib.error
+import urllib.request
 from unittest import mock
 
 SITE = pathlib.Path(__file__).resolve().parent
@@ -71,6 +76,14 @@ class Addresses(Tree):
         self.assertEqual(self.stage().page("[docs/measured/day01_vectors.md](../docs/measured/day01_vectors.md) [docs/none.md](#a)\n", "day01_vectors/README.md"),
                          "[Measured: Vectors](measured/index.md) [docs/none.md](#a)\n")
 
+    def test_links_that_a_code_host_names_by_their_file_get_names(self):
+        self.put("day01_vectors/beyond/README.md", "# More of it\n")
+        stage.check_links.known_to_git.cache_clear()
+        run = stage.Stage(self.root, self.root / "out")
+        self.assertEqual(run.named("[beyond/README.md](beyond/README.md) [README](README.md) [day01_vectors](../day01_vectors/README.md) [README.md](https://x.org)",
+                                   "day01_vectors/README.md"),
+                         "[More of it](beyond/README.md) [lesson](README.md) [Day 1: vectors](../day01_vectors/README.md) [README.md](https://x.org)")
+
     def test_a_link_to_a_folder_lists_it(self):
         run = self.stage()
         self.assertEqual(run.relink("[a](../day01_vectors)", "day01_vectors/README.md"), "[a](index.md)")
@@ -99,6 +112,9 @@ class Texts(Tree):
 """)
         for other in (table, "| [a](b) |\n| --- |\n| c |\n", "| a \\| b |\n| --- |\n| c |\n", "| a |\n"):
             self.assertEqual(stage.plain_tables(other), other)
+
+    def test_a_long_name_in_a_table_can_break(self):
+        self.assertEqual(stage.inline_html("`a_b` c_d _e_"), "<code>a_<wbr>b</code> c_<wbr>d _e_")
 
     def test_hints_are_folded_up_to_the_next_heading(self):
         self.assertEqual(stage.folded_hints("### Hint 1\nThis.\n\nThat.\n\n## next\nText\n"),
@@ -132,9 +148,19 @@ class Texts(Tree):
         self.put("day01_vectors/a.svg", '<svg viewBox="0 0 40 30.4"><style>@media (prefers-color-scheme: dark) {}</style></svg>')
         run = self.stage()
         text = run.pictures("![A *b*](a.svg)", "day01_vectors/README.md")
-        self.assertIn('<img class="only-light" src="../figures/day01_vectors/a.light.svg" alt="A b" loading="lazy" width="40" height="30">', text)
+        self.assertIn('<span class="figure" tabindex="0" role="group" aria-label="Figure"><img class="only-light" src="../figures/day01_vectors/a.light.svg"'
+                      ' alt="A b" loading="lazy" width="40" height="30"><img class="only-dark"', text)
         self.assertIn("@media not all {}", (self.root / "out/extra/figures/day01_vectors/a.light.svg").read_text())
         self.assertIn("@media all {}", (self.root / "out/extra/figures/day01_vectors/a.dark.svg").read_text())
+
+    def test_a_picture_is_never_so_narrow_that_it_is_illegible(self):
+        for letters, least in (('font-size="12"', 600), ("font-size: 12.0px", 600), ("font: bold 9px sans-serif", 800), ('font-size="6"', 800), ('font-size="36"', 200)):
+            self.assertIn(f'style="min-width: {least}px"', stage.size_of(f'<svg viewBox="0 0 800 300"><text {letters}/><text font-size="40"/></svg>'), letters)
+        self.assertNotIn("style", stage.size_of('<svg viewBox="0 0 800 300"></svg>'))
+
+    def test_a_picture_without_dark_colours_is_paper(self):
+        self.put("day01_vectors/b.svg", '<svg viewBox="0 0 40 30"></svg>')
+        self.assertIn('<img class="paper" src="../files/day01_vectors/b.svg"', self.stage().pictures("![B](b.svg)", "day01_vectors/README.md"))
 
     def test_pictures_of_the_tree_keep_their_dark_colours(self):
         """A query that is not separated from @media, as in "@mediaall", is dropped with all its colours."""
@@ -152,11 +178,34 @@ class Texts(Tree):
         self.assertEqual(stage.below_title("\n# A\n\nText\n\n# B\n", "charts"), "\n# A\n\ncharts\n\nText\n\n# B\n")
 
     def test_lines_of_sources_can_be_linked_to(self):
-        page = source.page(self.root, "day01_vectors/add.cuh")
+        page = source.page(self.root, "day01_vectors/add.cuh", ("day01", "Day 1: vectors"))
         self.assertIn('id="L2"', page)
         self.assertNotIn('id="L3"', page)
         self.assertIn("&lt;", page)
-        self.assertIn('href="../../day01/index.html"', page)
+        self.assertIn('<a href="../../day01/index.html">Day 1: vectors</a>', page)
+        self.assertIn('<form action="../../search.html"', page)
+        self.assertNotIn('rel="', page.split("</main>")[1])
+
+    def test_a_source_page_leads_to_the_files_beside_it(self):
+        files = ["day01_vectors/add.cuh", "day01_vectors/beyond/more.cuh", "day01_vectors/z.cpp"]
+        self.assertEqual(source.neighbours(files[1], files), '\n<nav aria-label="Files beside this one"><a href="../add.cuh.html" rel="prev">Previous: add.cuh</a>'
+                         ' <a href="../z.cpp.html" rel="next">Next: z.cpp</a></nav>')
+        self.assertNotIn("Previous", source.neighbours(files[0], files))
+        self.assertNotIn("Next", source.neighbours(files[2], files))
+        self.assertEqual(source.neighbours(files[0], files[:1]), "")
+
+    def test_a_day_leads_on_to_the_next(self):
+        self.put("README.md", README + README.splitlines()[-1].replace("01", "03").replace("Vectors", "Warps") + "\n")
+        self.put("day01_vectors/exercises.md", "# E\n")
+        day, following = stage.read_days(self.root)
+        self.assertEqual(stage.way_on(self.root, day, [day, following]),
+                         "\n\n**Go on:** [Exercises](../day01_vectors/exercises.md) · next day: [03 Warps](../day03_vectors/README.md)\n")
+        self.assertEqual(stage.way_on(self.root, following, [day, following]), "")
+
+    def test_a_search_shows_words_and_no_marks(self):
+        text = ("# A *b*\n\n`c[i] * 2` **d** <em>e</em> [f](g.md) k<<<h, i>>>()\n\n| j | k |\n| --- | --: |\n| 1 | 2 &lt; 3 |\n\n"
+                "```cuda\nx = y * z;\n```\n\n```{toctree}\n:hidden:\n\nl/index\n```\n")
+        self.assertEqual(stage.plain_text(text), "A b c[i] * 2 d e f k<<<h, i>>>() j k 1 2 < 3 x = y * z;")
 
 
 class Front(Tree):
@@ -164,6 +213,20 @@ class Front(Tree):
         self.put("README.md", "# C\n\nText.\n\n```cpp\n```\n\n```sh\n./course\n```\n")
         self.assertIn("Clone the repository, then run in its root:", front.page(self.root, []))
         self.assertIn("Clone [the repository](https://x.org/c), then", front.page(self.root, [], "", "https://x.org/c"))
+
+
+class Server(unittest.TestCase):
+    def test_an_address_that_leads_to_nothing_shows_404_html(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "404.html").write_text("<h1>No such page</h1>")
+            handler = functools.partial(build.Handler, directory=folder)
+            with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, mock.patch.object(build.Handler, "log_message"):
+                threading.Thread(target=server.serve_forever, daemon=True).start()
+                with self.assertRaises(urllib.error.HTTPError) as raised:
+                    urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/none/", timeout=20)
+                with raised.exception as answer:
+                    self.assertEqual((answer.code, answer.read()), (404, b"<h1>No such page</h1>"))
+                server.shutdown()
 
 
 class Redirects(Tree):

@@ -22,13 +22,22 @@ FORMAT = "course trace 1"
 # Problem sizes, as the days' programs read them; for other days the program's own choice.
 SIZES = {
     "day01_vector_add": "4096",
+    "day03_warps_and_scheduling": "2048",
     "day05_matmul_tiled": "64x64x64",
     "day06_transpose": "64x64",
+    "day10_convolution": "48x64x5",
+    "day11_stencil": "32x32x32x1",
     "day12_histogram": "16384",
+    "day13_wavefronts": "32",
     "day15_reduction": "65536",
+    "day16_scan": "8192",
+    "day17_filter": "8192",
+    "day18_merge": "8192",
 }
 # More kernels than that are no lesson: a version that launches one for each of many sizes.
 MOST_KERNELS = 4
+# With fewer requests there is nothing to step through: a version that calculates in registers.
+FEWEST_REQUESTS = 2
 
 
 def text_hash(text):
@@ -65,14 +74,28 @@ def is_core(trace):
 
 def core_of(traces):
     """The traces of the core versions: all kernels of each."""
-    beyond = {trace["version"] for trace in traces if not is_core(trace)}
+    beyond = {(trace["version"], trace["problem"]) for trace in traces if not is_core(trace)}
     kept = {}
     for trace in traces:
         # The first problem of each version.
         key = trace["version"], trace["problem"]
-        if trace["version"] in beyond or kept.setdefault(trace["version"], key)[1] != trace["problem"]:
-            continue
-        yield trace
+        if key not in beyond and kept.setdefault(trace["version"], key) == key:
+            yield trace
+
+
+def is_worth_a_replay(traces):
+    """Has the warp of some kernel of a version more than one request?"""
+    return any(sum(len(step) > 2 for step in trace["recorded"]) >= FEWEST_REQUESTS for trace in traces)
+
+
+def kept_of(traces):
+    """Of the core's traces those that a day keeps."""
+    of_version = {}
+    for trace in core_of(traces):
+        # A warp without a step did nothing: of a kernel that its host file launches for nothing.
+        if trace["recorded"]:
+            of_version.setdefault(trace["version"], []).append(trace)
+    return [trace for of_one in of_version.values() if is_worth_a_replay(of_one) for trace in of_one[:MOST_KERNELS]]
 
 
 def record(day, size):
@@ -83,19 +106,14 @@ def record(day, size):
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
         if not out.exists():
             sys.exit(f"{day}: no trace was written: {' '.join(command)}")
-        traces = list(core_of(read(out)))
-    seen = {}
-    kept = []
-    for trace in traces:
-        seen[trace["version"]] = seen.get(trace["version"], 0) + 1
-        if seen[trace["version"]] <= MOST_KERNELS:
-            kept.append(trace)
+        kept = kept_of(read(out))
     if not kept:
-        sys.exit(f"{day}: no version of the core left a trace")
+        sys.exit(f"{day}: no version of the core left a trace with a request")
     path = ROOT / TRACES / f"{kept[0]['day']}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(trace, separators=(",", ":"), ensure_ascii=False) + "\n" for trace in kept))
-    print(f"{path.relative_to(ROOT)}: {len(kept)} kernels of {len(seen)} versions, {path.stat().st_size / 1000:.0f} KB")
+    versions = len({trace["version"] for trace in kept})
+    print(f"{path.relative_to(ROOT)}: {len(kept)} kernels of {versions} versions, {path.stat().st_size / 1000:.0f} KB")
 
 
 def check(days):

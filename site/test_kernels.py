@@ -192,8 +192,16 @@ class Recording(unittest.TestCase):
         beyond = trace("beyond", 10, sources={"day99_made_up/beyond/more.cuh": ""})
         mixed = [trace("mixed", 10, kernel="a"), trace("mixed", 10, kernel="b", sources={"day99_made_up/beyond/more.cuh": ""})]
         two = [trace("first", 10), trace("first", 10, kernel="again")]
-        kept = list(record_traces.core_of([*two, beyond, *mixed, trace("first", 10, problem="q")]))
-        self.assertEqual(kept, two)
+        of_two_problems = [trace("first", 10, problem="q"), trace("first", 10, problem="r", sources={"day99_made_up/beyond/more.cuh": ""})]
+        self.assertEqual(list(record_traces.core_of([*two, beyond, *mixed, *of_two_problems])), two)
+
+    def test_versions_with_nothing_to_step_through_are_left_out(self):
+        one, none = [[0, 1, 1, 1, 0, 0, 1], [2, 1]], []
+        traces = [trace("registers", 10, recorded=one), trace("two", 10, recorded=one), trace("two", 10, kernel="more", recorded=one + one),
+                  trace("two", 10, kernel="idle", recorded=none)]
+        self.assertEqual([(kept["version"], kept["kernel"]) for kept in record_traces.kept_of(traces)], [("two", "two"), ("two", "more")])
+        many = [trace("many", 10, kernel=str(number)) for number in range(9)]
+        self.assertEqual(record_traces.kept_of(many), many[:4])
 
     def test_another_format_is_refused(self):
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:

@@ -91,8 +91,8 @@ struct Routing {
 Routing route_on_cpu(const Shape& shape, std::span<const float> logits);
 
 // Are the sums of a product rounded, or are terms cut off before they are added, as tensor cores
-// do? Rounding errors cancel in part; what is cut off adds up. The last: the product of an expert is
-// rounded to BF16, too.
+// do? Rounding errors cancel in part; what is cut off adds up. The last: the product of an expert
+// is rounded to BF16, too.
 enum class Sums { kRounded, kCutOff, kCutOffToBfloat16 };
 
 // The result in double, and a bound of |got - value| for each element. Only of the tokens

@@ -134,8 +134,8 @@ __global__ void combine_bfloat16(const float* gate, const int* place, const __nv
     out[token * width + col] = sum;
 }
 
-// The arguments of the call: a group for each product. Its numbers are in host memory, its matrices'
-// addresses in device memory.
+// The arguments of the call: a group for each product. Its numbers are in host memory, its
+// matrices' addresses in device memory.
 struct Groups {
     using Type = __nv_bfloat16;
 

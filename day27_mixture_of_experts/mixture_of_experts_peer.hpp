@@ -16,8 +16,8 @@ namespace day27 {
 std::string why_no_cublas();
 
 // The products alone: one call for each expert that has tokens, of rows that are in the order of
-// experts already; then the lesson's combine. The routing of `logits` is done here, on the host, and
-// not where it is timed. Where cuBLAS cannot run, an empty function.
+// experts already; then the lesson's combine. The routing of `logits` is done here, on the host,
+// and not where it is timed. Where cuBLAS cannot run, an empty function.
 //
 // float: cublasSgemm, in FP32 (no TF32). __nv_bfloat16: cublasGemmEx, with results in FP32.
 template <class T>

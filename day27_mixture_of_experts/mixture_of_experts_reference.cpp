@@ -93,9 +93,9 @@ Expected layer_on_cpu(const Shape& shape, std::span<const float> logits, std::sp
                 }
             }
             // The product: a sum of `hidden` terms, of which a tensor core cuts off up to two units
-            // each. In BF16 it has 8 bits: rounding is 2^-8 of it, 2^16 units. The gate: its logit's
-            // difference is rounded, which exp turns into a relative error; exp, the sum and the
-            // quotient have a few roundings each. Then the sum of k terms.
+            // each. In BF16 it has 8 bits: rounding is 2^-8 of it, 2^16 units. The gate: its
+            // logit's difference is rounded, which exp turns into a relative error; exp, the sum
+            // and the quotient have a few roundings each. Then the sum of k terms.
             const double largest = *std::ranges::max_element(choice.distance);
             const double of_sum = sums == Sums::kRounded ? 2 * (std::sqrt(hidden) + 2) : 2 * 2 * (hidden + 1);
             const double of_gate = choice.distance[j] + largest + 8 + static_cast<double>(shape.chosen);

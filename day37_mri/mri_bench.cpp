@@ -166,7 +166,7 @@ int main(int argc, char** argv) {
     const course::Program program{
         .day = "day37_mri",
         .title = "sums of the waves of M samples at each voxel of a grid",
-        .default_size = {16, 16, 16, 300},
+        .default_size = {16, 16, 4, 1200},
         .bench_sizes = {{64, 64, 64, 3000}, {128, 128, 128, 3000}},
         .make_cases = {make_case, make_gridded_case<4>, make_gridded_case<6>, day37::make_point_spread_case,
                        day37::make_product_case, day37::make_gradients_case}};

@@ -113,8 +113,8 @@ std::function<void(cudaStream_t)> make_cublas_sum(const KSpace& k, const Grid& g
         row_waves<<<blocks, kBlock, 0, stream>>>(mu_re, mu_im, all->y.data(), all->z.data(), samples, grid,
                                                  all->rows.data());
         CUDA_CHECK_LAUNCH();
-        // cuBLAS is column-major: sums (x by rows) = waves along x (x by samples) times those of the
-        // rows (samples by rows).
+        // cuBLAS is column-major: sums (x by rows) = waves along x (x by samples) times those of
+        // the rows (samples by rows).
         const cuComplex one = make_cuComplex(1, 0);
         const cuComplex zero = make_cuComplex(0, 0);
         const auto number = [](std::size_t n) { return static_cast<std::int64_t>(n); };

@@ -16,8 +16,8 @@ namespace day37 {
 std::string why_no_cublas();
 
 // The sums of all waves as `separable` has them, by cublasCgemm in FP32 (no TF32): kernels compute
-// the waves along x and, of each row and sample, mu times those along y and z; cuBLAS multiplies the
-// two matrices; a kernel splits the result into its parts. Memory for the matrices is allocated
+// the waves along x and, of each row and sample, mu times those along y and z; cuBLAS multiplies
+// the two matrices; a kernel splits the result into its parts. Memory for the matrices is allocated
 // here, 8 bytes for each row and sample. Where there is no cuBLAS, an empty function.
 std::function<void(cudaStream_t)> make_cublas_sum(const KSpace& k, const Grid& grid, const Image& out);
 

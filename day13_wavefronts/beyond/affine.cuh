@@ -23,6 +23,13 @@ __device__ inline AffineCell shuffle(const AffineCell& cell, int lane) {
     return {shuffle(cell.score, lane), 0, shuffle(cell.down, lane)};
 }
 
+// What the strip below needs, in one access of 8 bytes.
+struct alignas(8) AffineRow {
+    int score, down;
+    __device__ explicit AffineRow(const AffineCell& cell) : score(cell.score), down(cell.down) {}
+    __device__ operator AffineCell() const { return {score, 0, down}; }
+};
+
 // Idea: LocalRule with two more scores. A gap is opened from the best score of the cell before it,
 // or extended from the score of the same gap one symbol earlier.
 // Still limits it: not measured yet. Two additions with a maximum and a maximum of three for each
@@ -31,6 +38,7 @@ struct AffineRule {
     using Element = std::uint8_t;
     using Item = int;
     using Value = AffineCell;
+    using Row = AffineRow;
     static constexpr bool kHasBest = true;
     // Of a gap that cannot be: no sum of it and one extension overflows.
     static constexpr int kNever = -(1 << 30);

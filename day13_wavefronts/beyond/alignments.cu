@@ -111,9 +111,9 @@ void enqueue_affine(DeviceSpan<const Symbol> a, DeviceSpan<const Symbol> b, cons
     CUDA_CHECK(cudaMemsetAsync(score.data(), 0, sizeof(int), stream));
     if (a.empty() || b.empty()) return;
     const AffineRule rule{scoring.match, scoring.mismatch, scoring.open + scoring.extend, scoring.extend};
-    static_assert(sizeof(AffineCell) == 3 * sizeof(int));
+    static_assert(sizeof(AffineRow) == 2 * sizeof(int));
     launch_sweep_strips<kEach>(rule, a.data(), static_cast<int>(a.size()), b.data(),
-                               static_cast<int>(b.size()), reinterpret_cast<AffineCell*>(workspace.row()),
+                               static_cast<int>(b.size()), reinterpret_cast<AffineRow*>(workspace.row()),
                                workspace.board(), score.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
@@ -223,7 +223,7 @@ std::span<const SearchVersion> search_versions() {
 }
 
 AffineWorkspace::AffineWorkspace(std::size_t m, std::size_t n)
-    : m_(checked_length("a", m)), n_(checked_length("b", n)), row_(3 * (n + 1)), board_(strips_for(m) + 1) {}
+    : m_(checked_length("a", m)), n_(checked_length("b", n)), row_(2 * (n + 1)), board_(strips_for(m) + 1) {}
 
 std::span<const AffineVersion> affine_versions() {
     static const std::array<AffineVersion, 2> list = {{

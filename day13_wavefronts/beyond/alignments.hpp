@@ -119,7 +119,7 @@ class AffineWorkspace {
   private:
     std::size_t m_;
     std::size_t n_;
-    course::DeviceBuffer<int> row_;  // 3 (n + 1)
+    course::DeviceBuffer<int> row_;  // 2 (n + 1)
     course::DeviceBuffer<int> board_;
 };
 

@@ -389,6 +389,22 @@ TEST_P(AffineTest, LongGaps) {
     }
 }
 
+// b lacks symbols of a, at the end of a strip of 128 or 256 rows. Such a gap is opened once, and is
+// no extension of another.
+TEST_P(AffineTest, GapsAcrossTheEndOfAStrip) {
+    for (const std::size_t end : {128, 256})
+        for (const std::size_t missing : {end - 1, end})
+            for (const std::size_t length : {1, 3}) {
+                Pair pair = make_pair(end + 40, 1, Pattern::kRandom);
+                pair.b = pair.a;
+                const auto at = pair.b.begin() + static_cast<std::ptrdiff_t>(missing);
+                pair.b.erase(at, at + static_cast<std::ptrdiff_t>(length));
+                const day13::AffineScoring scoring{5, -4, -11, -2};
+                EXPECT_EQ(score(pair, scoring), day13::affine_score_on_cpu(pair.a, pair.b, scoring))
+                    << length << " symbols of a from " << missing << " on";
+            }
+}
+
 // Without `open` it is the other local alignment.
 TEST_P(AffineTest, WithoutOpeningItIsTheLinearGap) {
     const Pair pair = make_pair(260, 131, Pattern::kEdited);

@@ -29,14 +29,15 @@ __device__ inline float2 shuffle(float2 value, int lane) {
 }
 
 // A rule: `Element` is what the sequences consist of, `Item` an element in a register, `Value` a
-// cell. top(j) is the cell in column j above the first row, left(i) the one in row i left of the
-// first column; rows and columns of the table count from 1. `nothing` belongs to rows after the
-// last one, and, where kHasBest is set, equals no item. If kHasBest is set, the kernel finds the
-// largest score(cell).
+// cell, and `Row` what the strip below needs of a cell. top(j) is the cell in column j above the
+// first row, left(i) the one in row i left of the first column; rows and columns of the table count
+// from 1. `nothing` belongs to rows after the last one, and, where kHasBest is set, equals no item.
+// If kHasBest is set, the kernel finds the largest score(cell).
 struct EditRule {
     using Element = std::uint8_t;
     using Item = int;
     using Value = int;
+    using Row = int;
     static constexpr bool kHasBest = false;
     __device__ static Item nothing() { return -1; }
     __device__ Value top(int j) const { return j; }
@@ -54,6 +55,7 @@ struct LocalRule {
     using Element = std::uint8_t;
     using Item = int;
     using Value = int;
+    using Row = int;
     static constexpr bool kHasBest = true;
     int match;     // > 0
     int mismatch;  // <= 0
@@ -76,6 +78,7 @@ struct FrechetRule {
     using Element = float2;
     using Item = float2;
     using Value = float;
+    using Row = float;
     static constexpr bool kHasBest = false;
     __device__ static Item nothing() { return make_float2(0, 0); }
     __device__ Value top(int j) const { return j == 0 ? 0 : INFINITY; }
@@ -102,9 +105,10 @@ struct FrechetRule {
 template <class Rule, int kEach>
 __global__ void __launch_bounds__(kWarpSize)
     sweep_strips(Rule rule, const typename Rule::Element* a, int m, const typename Rule::Element* b, int n,
-                 typename Rule::Value* row, int* board, int* best) {
+                 typename Rule::Row* row, int* board, int* best) {
     using Item = typename Rule::Item;
     using Value = typename Rule::Value;
+    using Row = typename Rule::Row;
     constexpr int kStrip = kWarpSize * kEach;
     const int lane = static_cast<int>(threadIdx.x);
     const int strip = shuffle(lane == 0 ? atomicAdd(&board[0], 1) : 0, 0);
@@ -139,7 +143,10 @@ __global__ void __launch_bounds__(kWarpSize)
         Value above = Value{};
         Item next = Rule::nothing();
         if (start + lane < n) {
-            above = strip == 0 ? rule.top(start + lane + 1) : row[start + lane + 1];
+            if (strip == 0)
+                above = rule.top(start + lane + 1);
+            else
+                above = row[start + lane + 1];
             next = Item(b[start + lane]);
         }
         const bool is_inside = start >= kWarpSize && start + kWarpSize <= n;  // for every lane and step
@@ -173,7 +180,7 @@ __global__ void __launch_bounds__(kWarpSize)
                     for (int r = 0; r < kEach; ++r)
                         if (r == last_row % kEach) leaves = left[r];
                 }
-                row[j + 1] = leaves;
+                row[j + 1] = Row(leaves);
             }
         }
         if (lane == kWarpSize - 1 && !is_last) {
@@ -181,7 +188,7 @@ __global__ void __launch_bounds__(kWarpSize)
             course::store_relaxed(&done[strip], start + 1 < n ? start + 1 : n);
         }
     }
-    if (is_last && lane == 0) row[0] = rule.left(m);
+    if (is_last && lane == 0) row[0] = Row(rule.left(m));
     if constexpr (Rule::kHasBest) {
         for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
             most = max(most, __shfl_xor_sync(kWholeWarp, most, distance));
@@ -193,7 +200,7 @@ __global__ void __launch_bounds__(kWarpSize)
 // m, n > 0. A warp for each strip; kEach rows per lane.
 template <int kEach, class Rule>
 void launch_sweep_strips(const Rule& rule, const typename Rule::Element* a, int m,
-                         const typename Rule::Element* b, int n, typename Rule::Value* row, int* board,
+                         const typename Rule::Element* b, int n, typename Rule::Row* row, int* board,
                          int* best, cudaStream_t stream) {
     const unsigned strips = course::blocks_for(m, kWarpSize * kEach);
     cudaMemsetAsync(board, 0, (strips + 1) * sizeof(int), stream);

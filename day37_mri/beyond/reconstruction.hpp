@@ -35,8 +35,8 @@ class NormalOperator {
   public:
     static constexpr std::size_t kMostExtent = 1024;
 
-    // Enqueues the computation of Q, as point_spread() does; k may be freed when the stream has done
-    // it. Throws std::invalid_argument unless the grid has 1 to 1,024 voxels along each axis.
+    // Enqueues the computation of Q, as point_spread() does; k may be freed when the stream has
+    // done it. Throws std::invalid_argument unless the grid has 1 to 1,024 voxels along each axis.
     NormalOperator(const Grid& grid, const KSpace& k, cudaStream_t stream);
     NormalOperator(const Grid& grid, const KSpace& k, Gridding& gridding, cudaStream_t stream);
 

@@ -226,8 +226,8 @@ struct Equation : Operator {
 
     // The residual of the result, in double and of all voxels, relative to that of 0. Steps of
     // conjugate gradients leave at most 2 sqrt(kappa) rho^steps of it, where kappa is the largest
-    // eigenvalue by the smallest, which is lambda or more, and rho = (sqrt(kappa) - 1) / (sqrt(kappa)
-    // + 1). Rounding in each step adds that of a product, relative to lambda.
+    // eigenvalue by the smallest, which is lambda or more, and rho = (sqrt(kappa) - 1) /
+    // (sqrt(kappa) + 1). Rounding in each step adds that of a product, relative to lambda.
     course::VerifyResult verify(const std::vector<float2>& got) const {
         const auto of_lambda = static_cast<double>(lambda);
         const std::vector<std::complex<double>> product = normal_on_cpu(k, grid, got, of_lambda);

@@ -1,6 +1,5 @@
 """What conf.py hooks into Sphinx: the navigation, links to files, and the page for addresses that do not exist."""
 import html
-import json
 import os
 import pathlib
 
@@ -58,6 +57,7 @@ NOT_FOUND = f"""<h1>No such page</h1>
 """
 
 
+AT_HOME = """if (location.protocol === "file:") document.querySelector("base").href = location.href;"""
 # With a base, a link to an anchor would leave the page.
 SAME_PAGE = """for (const link of document.querySelectorAll('a[href^="#"]')) link.href = location.href.split("#")[0] + link.getAttribute("href");"""
 
@@ -73,6 +73,6 @@ def finish(app, exception):
         return
     path = pathlib.Path(app.outdir) / "404.html"
     text = path.read_text(encoding="utf-8")
-    base = json.dumps(f'<base href="{app.config.course_base}">').replace("</", "<\\/")
-    text = text.replace("<head>", f'<head><script>if (location.protocol !== "file:") document.write({base});</script>', 1)
+    base = f'<base href="{html.escape(app.config.course_base)}"><script>{AT_HOME}</script>'
+    text = text.replace("<head>", f"<head>{base}", 1)
     path.write_text(text.replace("</body>", f"<script>{SAME_PAGE}</script></body>", 1), encoding="utf-8")

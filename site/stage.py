@@ -331,6 +331,8 @@ class Stage:
         def name(match):
             if match["text"] == "README":
                 return f"[lesson]({match['link']})"
+            if match["text"] == "beyond/README.md":
+                return f"[{'The' if text[:match.start()].endswith(chr(10) * 2) else 'the'} part beyond]({match['link']})"
             there = os.path.normpath(os.path.join(os.path.dirname(path), match["link"].partition("#")[0]))
             if there in self.pages and there.endswith(match["text"] if match["text"].endswith(".md") else f"{match['text']}/README.md"):
                 return f"[{title_of((self.root / there).read_text(encoding='utf-8'))}]({match['link']})"

@@ -16,6 +16,7 @@ sys.path.insert(0, str(SITE))
 import build  # noqa: E402
 import front  # noqa: E402
 import glossary  # noqa: E402
+import pages  # noqa: E402
 import source  # noqa: E402
 import stage  # noqa: E402
 
@@ -80,7 +81,9 @@ class Addresses(Tree):
         self.put("day01_vectors/beyond/README.md", "# More of it\n")
         stage.check_links.known_to_git.cache_clear()
         run = stage.Stage(self.root, self.root / "out")
-        self.assertEqual(run.named("[beyond/README.md](beyond/README.md) [README](README.md) [day01_vectors](../day01_vectors/README.md) [README.md](https://x.org)",
+        self.assertEqual(run.named("Text\n\n[beyond/README.md](beyond/README.md) and [beyond/README.md](beyond/README.md#a)", "day01_vectors/README.md"),
+                         "Text\n\n[The part beyond](beyond/README.md) and [the part beyond](beyond/README.md#a)")
+        self.assertEqual(run.named("[day01_vectors/beyond/README.md](beyond/README.md) [README](README.md) [day01_vectors](../day01_vectors/README.md) [README.md](https://x.org)",
                                    "day01_vectors/README.md"),
                          "[More of it](beyond/README.md) [lesson](README.md) [Day 1: vectors](../day01_vectors/README.md) [README.md](https://x.org)")
 
@@ -227,6 +230,17 @@ class Server(unittest.TestCase):
                 with raised.exception as answer:
                     self.assertEqual((answer.code, answer.read()), (404, b"<h1>No such page</h1>"))
                 server.shutdown()
+
+
+class NotFound(unittest.TestCase):
+    def test_links_of_404_html_start_at_the_base_except_those_within_the_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "404.html"
+            path.write_text('<html><head><title>x</title></head><body><a href="#main">m</a></body></html>')
+            pages.finish(mock.Mock(outdir=folder, config=mock.Mock(course_base="/course/")), None)
+            text = path.read_text()
+        self.assertTrue(text.startswith('<html><head><base href="/course/"><script>'), text)  # before anything is loaded
+        self.assertIn(f"<script>{pages.SAME_PAGE}</script></body>", text)
 
 
 class Redirects(Tree):

@@ -9,10 +9,6 @@
 #include "boost/context/detail/fcontext.hpp"
 #include "page_host.hpp"
 
-namespace cuda_on_cpu {
-std::uint64_t switches_made = 0;
-}
-
 namespace boost::context::detail {
 namespace {
 
@@ -52,7 +48,7 @@ transfer_t jump_fcontext(fcontext_t to, void* data) {
         emscripten_fiber_init_from_current_context(&first.fiber, first.frames, kFrames);
         current = &first;
     }
-    ++cuda_on_cpu::switches_made;
+    ++cuda_on_cpu::run_seen.switches;
     Context* const from = current;
     current = static_cast<Context*>(to);
     arrival = {from, data};

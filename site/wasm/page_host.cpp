@@ -60,7 +60,7 @@ struct Prepared {
 Prepared prepared;
 
 void run_and_count(const void* closure) {
-    ++threads_run;
+    ++run_seen.threads;
     prepared.run(closure);
 }
 
@@ -71,7 +71,7 @@ void run_and_count(const void* closure) {
 
 }  // namespace
 
-std::uint64_t threads_run = 0;
+RunSeen run_seen;
 
 constinit LaunchObserver* launch_observer = nullptr;
 constinit MemoryObserver* memory_observer = nullptr;
@@ -84,8 +84,8 @@ bool Kernel::is_query() {
 
 void Kernel::check_pointer(int, const volatile void*) {}
 
-void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*), const char*,
-                            const Argument*, std::size_t) {
+void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*),
+                            const char*, const Argument*, std::size_t) {
     prepared = {this, std::shared_ptr<const void>(closure, destroy), run};
 }
 
@@ -96,8 +96,16 @@ cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
     launch.closure = prepared.closure;
     launch.run = run_and_count;
     launch.configuration = configuration;
-    for (std::uint64_t block = 0; block < volume(configuration.grid) && !launch.failed; ++block)
+    if (volume(configuration.block) > prepared.kernel->max_threads_per_block) {
+        launch.fail(cudaErrorInvalidValue, "block (" + std::to_string(configuration.block.x) + ", " +
+                                               std::to_string(configuration.block.y) +
+                                               ") has more threads than its __launch_bounds__(" +
+                                               std::to_string(prepared.kernel->max_threads_per_block) + ")");
+    }
+    for (std::uint64_t block = 0; block < volume(configuration.grid) && !launch.failed; ++block) {
         block_runner().run(launch, index_in(configuration.grid, block), nullptr);
+        ++run_seen.blocks;
+    }
     return launch.error;
 }
 

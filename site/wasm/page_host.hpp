@@ -5,7 +5,11 @@
 
 namespace cuda_on_cpu {
 
-extern std::uint64_t threads_run;    // CUDA threads that have started
-extern std::uint64_t switches_made;  // from one thread's stack to another one
+struct RunSeen {
+    unsigned long long blocks = 0;    // that have run
+    unsigned long long threads = 0;   // CUDA threads that have started
+    unsigned long long switches = 0;  // from one stack to another one
+};
+extern RunSeen run_seen;
 
 }  // namespace cuda_on_cpu

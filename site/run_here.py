@@ -143,17 +143,17 @@ def plane(x, y):
     return [number("threads of a block in x", x, 1024), number("in y", y, 1024)]
 
 
-ANY_BLOCK = "The kernel is right for any block."
-TILES = "The kernel is written for blocks of {} threads; with another block it is wrong, and the comparison shows it."
+ANY = "The kernel is right for any block."
+TILES = "The kernel is written for blocks of {} threads; with another block it is wrong, which the comparison or the runtime shows."
 SQUARE = TILES.format("32 × 32")
 SLICE = TILES.format("32 × 8")
 LINE = TILES.format("256")
 KERNELS = {
-    "add_one_per_element": {**VECTOR, "note": ANY_BLOCK},
+    "add_one_per_element": {**VECTOR, "note": ANY},
     "add_grid_stride": {**VECTOR, "grid": number("blocks", 16, 4096), "note": "The kernel is right for any grid and any block."},
-    "add_float4": {**VECTOR, "note": ANY_BLOCK},
-    "multiply_naive": {**MATRICES, "block": plane(16, 16), "note": ANY_BLOCK},
-    "multiply_coalesced": {**MATRICES, "block": plane(16, 16), "note": ANY_BLOCK},
+    "add_float4": {**VECTOR, "note": "The kernel is right for any block of at least 3 threads, which add the last elements."},
+    "multiply_naive": {**MATRICES, "block": plane(16, 16), "note": "The kernel is right for any square block."},
+    "multiply_coalesced": {**MATRICES, "block": plane(16, 16), "note": ANY},
     "multiply_tiled": {**MATRICES, "block": plane(32, 32), "note": SQUARE},
     "multiply_coarsened": {**MATRICES, "block": plane(32, 32), "note": SQUARE},
     "transpose_naive": {**MATRIX, "block": plane(32, 32), "note": SQUARE},

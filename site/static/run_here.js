@@ -36,7 +36,7 @@
   };
 
   const sentence = ({result, said, ms}) => {
-    const reports = said.length ? ` ${said.join(" ")}.` : "";
+    const reports = said.map(text => ` ${text}${/[.?!]$/.test(text) ? "" : "."}`).join("");
     if (!result) return ["wrong", `The run has failed.${reports}`];
     const {results, wrong, first, got, expected, blocks, threads, switches} = JSON.parse(result);
     const ran = `${count(threads, "thread")} ran in ${count(blocks, "block")}, with ${switches.toLocaleString("en")} switches of stacks, in ${
@@ -44,8 +44,8 @@
     if (said.length) return ["wrong", `Wrong: the launch has failed.${reports} ${ran}`];
     if (!wrong) return ["right", `Right: ${results === 1 ? "the sum is" : `all ${count(results, "element")} are`} as expected. ${ran}`];
     const number = got.includes("nan") ? "NaN, as memory that was not written" : got;
-    return ["wrong", `Wrong: ${wrong.toLocaleString("en")} of ${count(results, "element")}. ${
-      results === 1 ? "It" : `The first is number ${first}, which`} is ${number}; expected ${expected}. ${ran}`];
+    const which = results === 1 ? "the sum" : `${wrong.toLocaleString("en")} of ${count(results, "element")}, of which the first, number ${first},`;
+    return ["wrong", `Wrong: ${which} is ${number}; expected ${expected}. ${ran}`];
   };
 
   const start = root => {
@@ -74,7 +74,7 @@
     root.querySelector(".run-here-without").remove();
     root.append(form, says);
 
-    let worker = null;
+    let worker = null, runs = 0;
     const say = (className, text) => {
       says.className = `run-here-says ${className}`;
       says.textContent = text;
@@ -82,24 +82,24 @@
     const end = () => {
       if (worker) worker.terminate();
       worker = null;
-      run.disabled = false;
+      if (document.activeElement === stop) run.focus();  // a disabled button cannot keep the focus
       stop.disabled = true;
     };
     stop.addEventListener("click", () => {
       end();
       say("", "Stopped.");
-      run.focus();
     });
     form.addEventListener("submit", async event => {
       event.preventDefault();
-      if (run.disabled) return;
+      end();
       const fault = faultOf([...ofSizes, ...ofGrid, ...ofBlock], ofBlock);
       if (fault) return say("wrong", fault);
       const value = (fields, index, otherwise) => fields[index] ? Number(fields[index].input.value) : otherwise;
       say("", "Runs …");
-      run.disabled = true;
+      const mine = ++runs;
       try {
         const source = await load();
+        if (mine !== runs) return;  // Run was pressed again
         worker = new Worker(source);
       } catch (error) {
         end();

@@ -138,12 +138,14 @@ Answer multiply(Kernel kernel, unsigned block_rows, unsigned block_cols, const C
 
 // Day 6: size[0] x size[1] becomes size[1] x size[0].
 template <class Kernel>
-Answer transpose(Kernel kernel, const Choice& choice, std::mt19937& random) {
+Answer transpose(Kernel kernel, bool x_counts_rows, const Choice& choice, std::mt19937& random) {
     const auto rows = static_cast<int>(choice.size[0]);
     const auto cols = static_cast<int>(choice.size[1]);
     Array in(std::size_t{choice.size[0]} * choice.size[1]), out(in.size());
     in.randomise(random);
-    const dim3 grid(covering(choice.size[1], day06::kTile), covering(choice.size[0], day06::kTile));
+    const unsigned of_rows = covering(choice.size[0], day06::kTile);
+    const unsigned of_cols = covering(choice.size[1], day06::kTile);
+    const dim3 grid = x_counts_rows ? dim3(of_rows, of_cols) : dim3(of_cols, of_rows);
     kernel<<<grid, choice.block>>>(in.data(), cols, out.data(), rows, rows, cols);
     Answer answer;
     for (int col = 0; col < cols; ++col) {
@@ -200,7 +202,7 @@ bool run(std::string_view name, const Choice& choice, std::mt19937& random, Answ
     else if (is("add_float4"))
         answer = add(day01::add_float4, 4, choice, random);
     else if (is("multiply_naive"))
-        answer = multiply(day05::multiply_naive, choice.block.x, choice.block.y, choice, random);
+        answer = multiply(day05::multiply_naive, choice.block.y, choice.block.x, choice, random);
     else if (is("multiply_coalesced"))
         answer = multiply(day05::multiply_coalesced, choice.block.y, choice.block.x, choice, random);
     else if (is("multiply_tiled"))
@@ -209,17 +211,17 @@ bool run(std::string_view name, const Choice& choice, std::mt19937& random, Answ
         answer =
             multiply(day05::multiply_coarsened, day05::kTile, day05::kTile * day05::kCoarse, choice, random);
     else if (is("transpose_naive"))
-        answer = transpose(day06::transpose_naive, choice, random);
+        answer = transpose(day06::transpose_naive, false, choice, random);
     else if (is("transpose_strided_loads"))
-        answer = transpose(day06::transpose_strided_loads, choice, random);
+        answer = transpose(day06::transpose_strided_loads, true, choice, random);
     else if (is("transpose_tiled"))
-        answer = transpose(day06::transpose_tiled, choice, random);
+        answer = transpose(day06::transpose_tiled, false, choice, random);
     else if (is("transpose_padded"))
-        answer = transpose(day06::transpose_padded, choice, random);
+        answer = transpose(day06::transpose_padded, false, choice, random);
     else if (is("transpose_coarsened"))
-        answer = transpose(day06::transpose_coarsened, choice, random);
+        answer = transpose(day06::transpose_coarsened, false, choice, random);
     else if (is("transpose_swizzled"))
-        answer = transpose(day06::transpose_swizzled, choice, random);
+        answer = transpose(day06::transpose_swizzled, false, choice, random);
     else if (is("reduce_interleaved"))
         answer = reduce(with_scratch(day15::reduce_interleaved), choice, random);
     else if (is("reduce_sequential"))
@@ -250,7 +252,7 @@ extern "C" EMSCRIPTEN_KEEPALIVE void run_kernel(const char* name, unsigned size0
     std::mt19937 random(seed);
     Answer answer;
     if (!run(name, {{size0, size1, size2}, blocks, {block_x, block_y}}, random, answer)) {
-        std::fprintf(stderr, "there is no kernel '%s'", name);
+        std::fprintf(stderr, "there is no kernel '%s'\n", name);
         return;
     }
     using cuda_on_cpu::run_seen;

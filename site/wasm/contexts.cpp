@@ -1,6 +1,7 @@
-// A context is a fiber of emscripten. A thread that waits has two stacks: the one in memory, and the WebAssembly locals of
-// the functions that it is in, which no program can address. Asyncify saves these in `frames` when a thread is left, by
-// returning from all of these functions, and calls them again when the thread goes on.
+// A context is a fiber of emscripten. A thread that waits has two stacks: the one in memory, and
+// the WebAssembly locals of the functions that it is in, which no program can address. Asyncify
+// saves these in `frames` when a thread is left, by returning from all of these functions, and
+// calls them again when the thread goes on.
 #include <emscripten/fiber.h>
 
 #include <cstdlib>
@@ -31,7 +32,8 @@ void begin(void* context) {
 
 }  // namespace
 
-// The context takes the upper end of the stack. A thread that renews its own stack is still using it.
+// The context takes the upper end of the stack. A thread that renews its own stack is still using
+// it.
 fcontext_t make_fcontext(void* stack_top, std::size_t size, void (*entry)(transfer_t)) {
     char* const bottom = static_cast<char*>(stack_top) - size;
     void* place = bottom + (size - sizeof(Context)) / alignof(Context) * alignof(Context);

@@ -1,6 +1,6 @@
-// What stands in a page in the place of the runtime's other half: one launch at a time, on the one thread of a worker.
-// There are no streams, no guard pages, no signals and no OS threads; clusters, cooperative grids, bulk copies and wgmma
-// are left out.
+// What stands in a page in the place of the runtime's other half: one launch at a time, on the one
+// thread of a worker. There are no streams, no guard pages, no signals and no OS threads; clusters,
+// cooperative grids, bulk copies and wgmma are left out.
 #include "page_host.hpp"
 
 #include <link.h>
@@ -27,8 +27,8 @@
 
 // --- The system ----------------------------------------------------------------------------------
 
-// Memory that is not touched takes none of the machine's, so it is not cleared, as emscripten's mmap() does. All of it
-// can be accessed.
+// Memory that is not touched takes none of the machine's, so it is not cleared, as emscripten's
+// mmap() does. All of it can be accessed.
 extern "C" void* mmap(void*, std::size_t size, int, int, int, off_t) {
     void* const memory = std::aligned_alloc(4096, (size + 4095) / 4096 * 4096);
     return memory == nullptr ? MAP_FAILED : memory;

@@ -1,5 +1,5 @@
-// The kernels that a page can run: each with a size and a grid or block of the reader's choice, and verified. The kernels
-// are those of the lessons, in their own files.
+// The kernels that a page can run: each with a size and a grid or block of the reader's choice, and
+// verified. The kernels are those of the lessons, in their own files.
 #include <emscripten.h>
 
 #include <algorithm>
@@ -73,8 +73,8 @@ struct Answer {
     }
 };
 
-// The numbers of the page's form; what they mean depends on the day. Below, each function computes the grid as the lesson's
-// launch does, except where the reader chooses it.
+// The numbers of the page's form; what they mean depends on the day. Below, each function computes
+// the grid as the lesson's launch does, except where the reader chooses it.
 struct Choice {
     unsigned size[3];
     unsigned blocks;
@@ -170,7 +170,8 @@ Answer reduce(Launch launch, const Choice& choice, std::mt19937& random) {
         sum += in.data()[i];
         magnitude += std::abs(in.data()[i]);
     }
-    // An element takes part in the additions of its thread, of the tree's 8 levels and of all atomics.
+    // An element takes part in the additions of its thread, of the tree's 8 levels and of all
+    // atomics.
     const std::size_t pieces = covering(n, choice.blocks * day15::kBlock);
     const double additions =
         static_cast<double>(2 * pieces + 8) + static_cast<double>(choice.blocks * pieces);
@@ -243,8 +244,9 @@ char text[512] = "";
 
 }  // namespace
 
-// The answer is in result(). Where threads switch, this function returns to JavaScript long before it has come to its end,
-// so it cannot return anything; emscripten then goes on with it until all threads have ended, and only then ends the call.
+// The answer is in result(). Where threads switch, this function returns to JavaScript long before
+// it has come to its end, so it cannot return anything; emscripten then goes on with it until all
+// threads have ended, and only then ends the call.
 extern "C" EMSCRIPTEN_KEEPALIVE void run_kernel(const char* name, unsigned size0, unsigned size1,
                                                 unsigned size2, unsigned blocks, unsigned block_x,
                                                 unsigned block_y, unsigned seed) {

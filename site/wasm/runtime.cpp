@@ -1,5 +1,5 @@
-// The part of the runtime that runs a block's threads, as it is in cuda_on_cpu/src. What stands in the place of the rest
-// (streams, guard pages, signals, OS threads) is in page_host.cpp.
+// The part of the runtime that runs a block's threads, as it is in cuda_on_cpu/src. What stands in
+// the place of the rest (streams, guard pages, signals, OS threads) is in page_host.cpp.
 #include "arrival_barriers.cpp"
 #include "async_copies.cpp"
 #include "async_engine.cpp"

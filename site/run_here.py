@@ -17,8 +17,8 @@ SCRIPT = "run_here_kernels.js"
 FOLDER = "build/site/run_here"  # of the tree: object files, and in static/ the script
 SOURCES = ["runtime.cpp", "page_host.cpp", "contexts.cpp", "runs.cu"]
 # What a change of compiles everything anew.
-READ = ["site/run_here.py", "site/wasm", "cuda_on_cpu/include", "cuda_on_cpu/src", "common/device", "common/check", "day01_vector_add",
-        "day05_matmul_tiled", "day06_transpose", "day15_reduction"]
+READ = ["site/run_here.py", "site/wasm", "cuda_on_cpu/include", "cuda_on_cpu/src", "cuda_on_cpu/translator", "common/device", "common/check",
+        "day01_vector_add/vector_add.cuh", "day05_matmul_tiled/matmul_tiled.cuh", "day06_transpose/transpose.cuh", "day15_reduction/reduction.cuh"]
 SUFFIXES = {".py", ".cpp", ".hpp", ".h", ".inc", ".cu", ".cuh", ""}
 COMPILE = ["-std=c++20", "-O1", "-DCUDA_ON_CPU", "-Isite/wasm/include", "-Isite/wasm", "-Icuda_on_cpu/include", "-Icuda_on_cpu/src",
            "-Icuda_on_cpu/process", "-I.", "-Wno-everything"]

@@ -35,6 +35,10 @@ def find_chromium():
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+class NotThere(Exception):
+    """The site has no such part; the text says why that is no fault."""
+
+
 class Browser:
     """A Chromium that shows the site below `root`; use it as a context manager."""
 
@@ -268,4 +272,39 @@ def check_replay(browser, path):
         page.wait_for_timeout(1500)
         if says.inner_text() != paused:
             wrong.append("Space does not pause")
+        return wrong
+
+
+def check_run_here(browser, path):
+    """A sum runs in the page with a size and a grid of the reader's choice, started by keyboard; it is right, all threads have run, and
+    another block than the kernel's makes it wrong. Stop stops it, and a number that is none is refused."""
+    with browser.page(path) as (page, wrong):
+        form = page.locator(".run-here-form").first
+        if not form.count():
+            raise NotThere("the site was built without emscripten")
+        says = page.locator(".run-here-says").first
+
+        def run(numbers, expected):
+            for label, number in numbers.items():
+                form.get_by_label(label, exact=True).fill(str(number))
+            page.keyboard.press("Enter")
+            with contextlib.suppress(browser.TimeoutError):
+                page.wait_for_function("() => !/^$|Runs/.test(document.querySelector('.run-here-says').textContent)", timeout=60000)
+            said = says.inner_text()
+            for part in expected:
+                if part not in said:
+                    wrong.append(f"with {numbers} the page says '{said}'; expected '{part}'")
+
+        if not tab_to(page, ".run-here-form input"):
+            return ["Tab does not reach the form"]
+        run({"elements": 1000, "blocks": 3, "threads of a block": 256}, ["Right", "768 threads ran in 3 blocks"])
+        run({"elements": 1025, "blocks": 4, "threads of a block": 256}, ["Right", "1,024 threads ran in 4 blocks"])
+        run({"elements": 1025, "blocks": 4, "threads of a block": 128}, ["Wrong", "512 threads ran in 4 blocks"])
+        run({"elements": "1e3"}, ['"elements" is "1e3"; expected a whole number from 1 to'])
+        form.get_by_label("elements", exact=True).fill("1000")
+        # Before the worker has begun: the script is loaded, so that only a few promises come between the two buttons.
+        page.evaluate("""async () => { const [run, stop] = document.querySelectorAll(".run-here-form button");
+          run.click(); for (let i = 0; i < 10; ++i) await null; stop.click(); }""")
+        if says.inner_text() != "Stopped.":
+            wrong.append(f"after Stop the page says '{says.inner_text()}'")
         return wrong

@@ -126,10 +126,12 @@ def describe(folder, seconds):
 
 def build(out, base, repository=None):
     """Stages the sources and runs Sphinx; returns its exit code. Runs with the Python of the virtual environment."""
+    import run_here
     import stage
     from sphinx.cmd.build import main as sphinx
 
     source = BUILD / "source"
+    print(f"course: {run_here.build(ROOT)}", file=sys.stderr)
     errors = stage.stage(ROOT, source, repository)
     for error in errors:
         print(error, file=sys.stderr)

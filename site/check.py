@@ -5,7 +5,7 @@ usage: site/check.py [--html DIR] [--links] [--only TYPE...] [--install]
   --html DIR  the site to look at; default: build/site/html
   --links     only links, anchors, references to other hosts and headings, without a browser: about ten seconds
   --only TYPE of the checks in a browser, only these: types of pages, searching, theme, plain (without
-              JavaScript), quiz by keyboard, replay, "numbers of replays", slides by keyboard
+              JavaScript), quiz by keyboard, replay, "numbers of replays", kernel in the page, slides by keyboard
   --install   only makes build/site/check-venv, with which test_check.py is run, too
 
 Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
@@ -93,6 +93,7 @@ STEPS = {
     "quiz by keyboard": ("a quiz by keyboard", "quiz", browsers.check_quiz, []),
     "replay": ("a replay by keyboard", "kernel", browsers.check_replay, []),
     "numbers of replays": ("the lanes, addresses, banks and sectors of replays are those of the traces", "kernel", lambda browser, _: check_replays(browser), []),
+    "kernel in the page": ("a kernel runs in the page and is verified", "kernel", browsers.check_run_here, []),
     "slides by keyboard": ("slides are turned by keys, and printed one on a page", "slides", browsers.check_slides, []),
 }
 
@@ -121,6 +122,8 @@ class Tally:
         start = time.monotonic()
         try:
             faults = check(*arguments, **options)
+        except browsers.NotThere as why:
+            return self.skip(name, why)
         except Exception as error:  # noqa: BLE001: one check that cannot go on must not hide the others
             faults = [f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"]
         self.add(name, faults, time.monotonic() - start)

@@ -6,6 +6,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import accessible  # noqa: E402
 import pages  # noqa: E402
+import run_here  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "build" / "site" / "source"
 SITE = json.loads((SOURCE / "site.json").read_text(encoding="utf-8"))
@@ -34,7 +35,8 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#9bdb4d", "color-brand-content": "#9bdb4d", "color-brand-visited": "#c9b0f0"},
     "top_of_page_buttons": [],
 }
-html_static_path = ["static"]
+ROOT = SOURCE.parent.parent.parent
+html_static_path = ["static"] + [str(run_here.script(ROOT).parent)] * run_here.script(ROOT).is_file()
 templates_path = ["templates"]
 html_extra_path = [str(SOURCE / "extra")]
 html_css_files = ["course.css"] + [name for name in SITE["static"] if name.endswith(".css")]

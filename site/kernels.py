@@ -17,8 +17,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts
 import charts  # noqa: E402
 import records  # noqa: E402
 import record_traces  # noqa: E402
+import run_here  # noqa: E402
 
-STATIC = ["kernel.css", "replay.js"]
+STATIC = ["kernel.css", "replay.js", *run_here.STATIC]
 FULL = 0xFFFFFFFF
 WORD, SECTOR = 4, 32  # bytes
 BANKS = 32
@@ -382,6 +383,9 @@ def page(root, day, version, traces, before, after=None):
                  "of shared memory) and *active lanes* are averages over a line's requests. A cell with two numbers has two accesses, "
                  "in the order of the table below the source. ×8: eight times the minimum.", "",
                  source_table(root, trace, number), "", access_table(trace), ""]
+        runs = run_here.part(root, name_of_kernel(trace["kernel"]))
+        if runs:
+            text += [f"## Run it here{title}", "", runs, ""]
     text += ["## Measured", "", measured(root, day, version), ""]
     if has_measured:
         text += [f"[All measurements of the day]({measured_page})", ""]

@@ -56,6 +56,14 @@ addEventListener("keydown", event => { const keys = { ArrowRight: at + 1, PageDo
   if (event.key in keys) show(keys[event.key]);
   if (event.key === "a") document.documentElement.classList.toggle("stepped"); });</script></main></body></html>"""
 
+RUN_HERE = HEAD.format("Run here", "") + """<h1>Run here</h1><div class="run-here" data-run='{"kernel": "sum", "sizes": [{"label": "elements",
+"value": 10, "most": 2000}], "grid": {"label": "blocks", "value": 1, "most": 8}, "block": [{"label": "threads of a block", "value": 256, "most": 1024}]}'>
+<p class="run-here-without">This needs JavaScript.</p></div><script src="run_here.js"></script></main></body></html>"""
+# In place of the kernels: a sum that is right with blocks of 256 threads.
+RUN_HERE_KERNELS = """window.runHereKernels = function () { self.onmessage = ({data: {numbers: [n, , , blocks, block]}}) => self.postMessage({
+  said: [], ms: 1, result: JSON.stringify({results: 1, wrong: block === 256 ? 0 : 1, first: 0, got: "nan", expected: "1", blocks,
+  threads: blocks * block, switches: 0})}); };"""
+
 
 class SmallSite(unittest.TestCase):
     def setUp(self):
@@ -63,7 +71,8 @@ class SmallSite(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         for name, text in {"index.html": FRONT, "day15/index.html": DAY, "search.html": SEARCH, "style.css": STYLE, "quiz.html": QUIZ,
-                           "replay.html": REPLAY, "slides.html": SLIDES, "theme.html": THEME}.items():
+                           "replay.html": REPLAY, "slides.html": SLIDES, "theme.html": THEME, "run_here.html": RUN_HERE, "run_here_kernels.js": RUN_HERE_KERNELS,
+                           "run_here.js": (check.HERE / "static/run_here.js").read_text()}.items():
             (self.root / name).parent.mkdir(exist_ok=True)
             (self.root / name).write_text(text)
 
@@ -130,6 +139,7 @@ class Pages(InBrowser):
         self.assertEqual(self.faults(browser.check_replay, "replay.html"), [])
         self.assertEqual(self.faults(browser.check_slides, "slides.html"), [])
         self.assertEqual(self.faults(browser.check_theme, "theme.html"), [])
+        self.assertEqual(self.faults(browser.check_run_here, "run_here.html"), [])
 
     def test_pale_text(self):
         self.plant("style.css", "color: #222", "color: #999")
@@ -225,6 +235,31 @@ style="overflow-x: auto">const float a_long_line_of_code = of_a_kernel + that_ha
     def test_a_replay_without_a_text_for_screen_readers(self):
         self.plant("replay.html", "`Step ${at}`", '"Step"')
         self.expect("expected another step each time", browser.check_replay, "replay.html")
+
+    def test_a_kernel_in_the_page_that_is_wrong(self):
+        self.plant("run_here_kernels.js", "block === 256 ? 0", "n === 1000 ? 0")
+        self.expect("'elements': 1025, 'blocks': 4, 'threads of a block': 256} the page says 'Wrong: the sum is NaN", browser.check_run_here, "run_here.html")
+
+    def test_a_kernel_in_the_page_that_is_never_wrong(self):
+        self.plant("run_here_kernels.js", "0 : 1", "0 : 0")
+        self.expect("expected 'Wrong'", browser.check_run_here, "run_here.html")
+
+    def test_a_kernel_in_the_page_that_runs_too_few_threads(self):
+        self.plant("run_here_kernels.js", "blocks * block", "block")
+        self.expect("expected '768 threads ran in 3 blocks'", browser.check_run_here, "run_here.html")
+
+    def test_a_kernel_in_the_page_that_stop_does_not_stop(self):
+        self.plant("run_here.js", 'say("", "Stopped.")', "")
+        self.expect("after Stop the page says", browser.check_run_here, "run_here.html")
+
+    def test_a_kernel_in_the_page_that_cannot_be_loaded(self):
+        (self.root / "run_here_kernels.js").unlink()
+        self.expect("the kernels cannot be loaded", browser.check_run_here, "run_here.html")
+
+    def test_a_site_that_was_built_without_emscripten(self):
+        (self.root / "run_here.html").write_text(FRONT)
+        with self.assertRaises(browser.NotThere):
+            self.faults(browser.check_run_here, "run_here.html")
 
     def test_slides_that_run_past_the_last_one(self):
         self.plant("slides.html", "Math.min(Math.max(to, 0), 2)", "to")

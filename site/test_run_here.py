@@ -1,0 +1,135 @@
+"""Tests of run_here.py, and of the script that it makes, in Node.js: python3 -m unittest discover site. Those of the script are skipped
+where the site was built without emscripten."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import kernels  # noqa: E402
+import run_here  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Runs each [kernel, [numbers]] of standard input in a worker of its own, as static/run_here.js does, and prints the answers.
+IN_NODE = """
+const vm = require("vm"), fs = require("fs");
+const page = {};
+vm.runInNewContext(fs.readFileSync(process.argv[1], "utf8"), {window: page});
+const answer = data => new Promise(resolve => {
+  const self = {location: {href: "blob:null/1"}, postMessage: resolve};
+  vm.runInNewContext(`(${page.runHereKernels})()`, {self, WebAssembly, performance, console, atob, TextDecoder, setTimeout, importScripts: () => {}});
+  self.onmessage({data});
+});
+(async () => {
+  for (const [kernel, numbers] of JSON.parse(fs.readFileSync(0, "utf8"))) console.log(JSON.stringify(await answer({kernel, numbers})));
+})();
+"""
+
+
+def run(cases):
+    """The answers to [(kernel, size, size, size, blocks, block x, block y)]."""
+    sent = json.dumps([[kernel, [*numbers, seed]] for seed, (kernel, *numbers) in enumerate(cases, 1)])
+    done = subprocess.run(["node", "-e", IN_NODE, str(run_here.script(ROOT))], input=sent, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@unittest.skipUnless(run_here.script(ROOT).is_file() and shutil.which("node"), "built without emscripten, or no Node.js")
+class InNode(unittest.TestCase):
+    def check_right(self, cases):
+        for case, answer in zip(cases, run(cases), strict=True):
+            with self.subTest(case):
+                self.assertEqual(answer["said"], [])
+                result = json.loads(answer["result"])
+                self.assertEqual(result["wrong"], 0, result)
+                self.assertEqual(result["threads"], result["blocks"] * case[5] * case[6])
+
+    def test_sums_of_vectors_with_any_block(self):
+        cases = [("add_one_per_element", n, 1, 1, 0, block, 1) for n, block in ((1, 1), (31, 32), (33, 32), (1000, 7), (4097, 1024))]
+        cases += [("add_grid_stride", n, 1, 1, blocks, block, 1) for n, blocks, block in ((1, 1, 1), (1000, 3, 33), (4097, 2, 256))]
+        cases += [("add_float4", n, 1, 1, 0, block, 1) for n, block in ((1, 32), (3, 3), (4, 4), (4099, 100))]
+        self.check_right(cases)
+
+    def test_products_of_matrices(self):
+        cases = [("multiply_naive", 33, 5, 7, 0, side, side) for side in (16, 5, 1)]
+        cases += [("multiply_coalesced", 33, 5, 7, 0, x, y) for x, y in ((16, 16), (8, 3), (1, 1))]
+        cases += [(kernel, *shape, 0, 32, 32) for kernel in ("multiply_tiled", "multiply_coarsened") for shape in ((1, 1, 1), (33, 129, 31), (32, 32, 65))]
+        self.check_right(cases)
+
+    def test_transposes(self):
+        cases = [(kernel, *shape, 1, 0, 32, 32) for kernel in ("transpose_naive", "transpose_strided_loads", "transpose_tiled", "transpose_padded")
+                 for shape in ((1, 1), (33, 65))]
+        cases += [(kernel, *shape, 1, 0, 32, 8) for kernel in ("transpose_coarsened", "transpose_swizzled") for shape in ((1, 1), (31, 97))]
+        self.check_right(cases)
+
+    def test_sums(self):
+        names = ("interleaved", "sequential", "shared_memory", "coarsened", "shuffle", "vectorised")
+        self.check_right([(f"reduce_{name}", n, 1, 1, blocks, 256, 1) for name in names for n, blocks in ((1, 1), (257, 2), (9001, 3))])
+
+    def test_every_kernel_of_the_pages_is_known(self):
+        # With a block of one thread most of them are wrong, but they run.
+        for name, answer in zip(run_here.KERNELS, run([(name, 2, 2, 2, 1, 1, 1) for name in run_here.KERNELS]), strict=True):
+            self.assertNotEqual(answer["result"], "", (name, answer))
+        (answer,) = run([("no_kernel", 1, 1, 1, 1, 1, 1)])
+        self.assertEqual((answer["result"], answer["said"]), ("", ["there is no kernel 'no_kernel'"]))
+
+    def test_a_block_that_is_too_small_is_wrong_and_says_how(self):
+        answers = run([("transpose_tiled", 64, 64, 1, 0, 32, 31), ("reduce_shuffle", 1000, 1, 1, 2, 128, 1)])
+        transposed, summed = (json.loads(answer["result"]) for answer in answers)
+        self.assertEqual((transposed["wrong"], transposed["got"].lstrip("-")), (252, "nan"))  # of 4 tiles: a row not loaded, a column not stored
+        self.assertEqual(summed["wrong"], 1)
+
+    def test_a_block_that_is_too_large_is_reported_by_the_runtime(self):
+        large, bounded = run([("reduce_shared_memory", 1000, 1, 1, 1, 288, 1), ("reduce_vectorised", 1000, 1, 1, 1, 512, 1)])
+        self.assertIn("wrote outside of the 1024 bytes of its __shared__ variable values", large["said"][0])
+        self.assertEqual(bounded["said"], ["block (512, 1) has more threads than its __launch_bounds__(256)"])
+
+
+class WithoutEmscripten(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+
+    def test_the_part_is_left_out_and_the_build_says_so(self):
+        run_here.script(self.root).parent.mkdir(parents=True)
+        run_here.script(self.root).write_text("of an earlier build")
+        self.assertIn('class="run-here"', run_here.part(self.root, "transpose_tiled"))
+        with mock.patch.dict(os.environ, {"PATH": str(self.root)}):
+            self.assertEqual(run_here.build(self.root), "kernels cannot be run in the pages: there is no em++ (apt-get install emscripten)")
+        self.assertFalse(run_here.script(self.root).exists())
+        self.assertEqual(run_here.part(self.root, "transpose_tiled"), "")
+
+    def test_a_source_that_does_not_compile_leaves_the_part_out(self):
+        for name, text in (("em++", '[ "$1" = --version ] || { echo "a.cpp:1: error: no" >&2; exit 1; }'), ("g++", "exit 0")):
+            path = self.root / name
+            path.write_text(f"#!/bin/sh\n{text}\n")
+            path.chmod(0o755)
+        with mock.patch.dict(os.environ, {"PATH": f"{self.root}:/bin:/usr/bin"}):
+            self.assertRegex(run_here.build(self.root), r"^kernels cannot be run in the pages: \S+ failed: ")
+
+    def test_a_change_of_a_lesson_is_noticed(self):
+        lesson = self.root / "day01_vector_add/vector_add.cuh"
+        lesson.parent.mkdir()
+        lesson.write_text("one")
+        before = run_here.fingerprint(self.root, "1")
+        self.assertEqual(run_here.fingerprint(self.root, "1"), before)
+        self.assertNotEqual(run_here.fingerprint(self.root, "2"), before)
+        lesson.write_text("two")
+        self.assertNotEqual(run_here.fingerprint(self.root, "1"), before)
+
+    def test_a_kernel_that_the_script_does_not_have_gets_no_part(self):
+        self.assertEqual(run_here.part(ROOT, "histogram"), "")
+
+    def test_every_kernel_with_a_trace_can_be_run(self):
+        traced = {kernels.name_of_kernel(trace["kernel"]) for day in kernels.days(ROOT) for of_version in kernels.versions(ROOT, day).values()
+                  for trace in of_version}
+        self.assertEqual(traced, set(run_here.KERNELS))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -41,6 +41,11 @@ def lexer_for(name):
     return lexer
 
 
+def coloured_lines(text, name):
+    """HTML of each line, coloured as in the file `name`."""
+    return highlight(text, lexer_for(name), HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
+
+
 def whole_page(address, title, body):
     folder = os.path.dirname(address)
     top = os.path.relpath(".", folder)

@@ -197,32 +197,52 @@ def check_slides(browser, path):
 
 
 def check_quiz(browser, path):
-    """Every question of the page is answered by keyboard: wrong first, then the folded answer is closed no more; a choice by arrow keys,
-    a number by typing. The answer is remembered when the page is opened again."""
+    """Every question of the page is answered by keyboard: by -1, its first option or its first line, and then by its key. The page says
+    which of the two is right, opens the folded answer, and remembers the first when it is opened again."""
     with browser.page(path) as (page, wrong):
         forms = page.locator("form.quiz-form")
         if not forms.count():
             return ["there is no quiz"]
         for number in range(forms.count()):
-            form = forms.nth(number)
+            form, name = forms.nth(number), f"question {number + 1}"
             answer = form.evaluate_handle("form => form.closest('li, .quiz').querySelector('details.quiz-answer')")
+            key = answer.evaluate("details => details.dataset.key")
             field = form.locator("input[type=radio], input[type=text]").first
             if not tab_into(page, form.element_handle()):
-                wrong.append(f"question {number + 1}: Tab does not reach it")
+                wrong.append(f"{name}: Tab does not reach it")
                 continue
             if answer.evaluate("details => details.open"):
-                wrong.append(f"question {number + 1}: its answer is open before it is answered")
-            page.keyboard.press("Space") if field.get_attribute("type") == "radio" else page.keyboard.type("-1")
-            page.keyboard.press("Enter")
-            page.wait_for_timeout(100)
-            if not form.locator("[role=status], [aria-live]").first.inner_text().strip():
-                wrong.append(f"question {number + 1}: Enter says neither right nor wrong")
+                wrong.append(f"{name}: its answer is open before it is answered")
+            is_radio = field.get_attribute("type") == "radio"
+            typed = field.get_attribute("value") if is_radio else "-1"
+            page.keyboard.press("Space") if is_radio else page.keyboard.type(typed)
+            wrong += [f"{name}: {fault}" for fault in judged(page, form, key, typed)]
             if not answer.evaluate("details => details.open"):
-                wrong.append(f"question {number + 1}: Enter does not open the answer")
+                wrong.append(f"{name}: Enter does not open the answer")
+            right = key.removeprefix("line ")
+            if form.locator("input[type=text]").count():
+                form.locator("input[type=text]").fill(right)
+                form.locator("input[type=text]").focus()
+            else:
+                form.locator(f"input[value='{right}']").check()
+            if is_radio and form.locator("input:checked").get_attribute("value") != right:
+                wrong.append(f"{name}: its line is not marked when its number is typed")
+            wrong += [f"{name}: {fault}" for fault in judged(page, form, key, right)]
         page.reload()
         if "true" not in (kept := page.evaluate("JSON.stringify(Object.values(localStorage))")) and "false" not in kept:
             wrong.append("no answer is kept in the browser")
         return wrong
+
+
+def judged(page, form, key, typed):
+    """Presses Enter in a question's form; what is wrong with what the page then says."""
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(100)
+    says = form.locator("[role=status], [aria-live]").first.inner_text().strip()
+    if not says:
+        return ["Enter says neither right nor wrong"]
+    right = typed == key.removeprefix("line ")
+    return [] if says.startswith("Right") == right else [f"'{typed}' is judged '{says}'; expected {'right' if right else 'wrong'}: the key is '{key}'"]
 
 
 def tab_into(page, form, limit=600):

@@ -37,7 +37,7 @@ PAGE_TYPES = {
     "day": ["day15/index.html"],
     "exercises": ["day15/exercises/index.html"],
     "beyond": ["day15/beyond/index.html"],
-    "measured": ["day15/measured/index.html"],
+    "measured": ["day21/measured/index.html"],  # with a sweep
     "kernel": ["kernels/day15/coarsened*", "kernels/day06/*", "kernels/*/*"],
     "quiz": ["day05/index.html"],
     "progress": ["progress/index.html", "progress.html"],
@@ -70,7 +70,7 @@ TERMS = {
 STEPS = {
     "searching": (f"the search finds {len(TERMS)} terms", "front", browsers.check_search, [TERMS]),
     "theme": ("the theme is switched and remembered", "day", browsers.check_theme, []),
-    "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now"]]),
+    "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now", "void reduce_shared_memory(const float* in, std::size_t n, float* out) {"]]),
     "quiz by keyboard": ("a quiz by keyboard", "quiz", browsers.check_quiz, []),
     "replay": ("a replay by keyboard", "kernel", browsers.check_replay, []),
     "slides by keyboard": ("slides are turned by keys, and printed one on a page", "slides", browsers.check_slides, []),

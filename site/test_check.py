@@ -29,9 +29,9 @@ if (word === "shuffle") document.querySelector("ul").innerHTML = '<li><a href="d
 STYLE = """body { color: #222; background: #fff } a { color: #0645ad }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } a { color: #9cf } }"""
 QUIZ = HEAD.format("Quiz", "") + """<h1>Quiz</h1><ol><li>How many? <form class="quiz-form"><label>Answer <input type="text"></label>
-<button>Check</button><p role="status"></p></form><details class="quiz-answer"><summary>Answer</summary>4</details></li></ol><script>"use strict";
+<button>Check</button><p role="status"></p></form><details class="quiz-answer" data-key="4"><summary>Answer</summary>4</details></li></ol><script>"use strict";
 document.querySelector("form").addEventListener("submit", event => { event.preventDefault();
-  document.querySelector("p").textContent = "Not quite."; document.querySelector("details").open = true;
+  document.querySelector("p").textContent = document.querySelector("input").value === "4" ? "Right." : "It is 4."; document.querySelector("details").open = true;
   localStorage.setItem("quiz", "{\\"1\\": false}"); });</script></main></body></html>"""
 REPLAY = HEAD.format("Replay", "") + """<h1>Replay</h1><div class="replay-box" tabindex="0" role="group" aria-label="Replay"><p aria-live="polite"></p></div>
 <script>"use strict"; let at = 0, timer = null; const show = () => { document.querySelector("p").textContent = `Step ${at}`; }; show();
@@ -176,8 +176,20 @@ class Pages(SmallSite):
         self.expect("opens to nothing", browser.check_without_javascript, "day15/index.html", [])
 
     def test_a_quiz_that_says_nothing(self):
-        self.plant("quiz.html", 'textContent = "Not quite."', 'textContent = ""')
+        self.plant("quiz.html", '"It is 4."', '""')
         self.expect("neither right nor wrong", browser.check_quiz, "quiz.html")
+
+    def test_a_quiz_that_judges_wrongly(self):
+        self.plant("quiz.html", '=== "4"', '!== "4"')
+        self.expect("question 1: '-1' is judged 'Right.'; expected wrong: the key is '4'", browser.check_quiz, "quiz.html")
+        self.expect("question 1: '4' is judged 'It is 4.'; expected right: the key is '4'", browser.check_quiz, "quiz.html")
+
+    def test_a_line_that_is_not_marked(self):
+        self.plant("quiz.html", '<label>Answer <input type="text"></label>', '<fieldset><legend>Lines</legend><label><input type="radio" name="a" value="3"> 3</label>'
+                   '<label><input type="radio" name="a" value="4"> 4</label></fieldset><label>Answer <input type="text"></label>')
+        self.plant("quiz.html", 'data-key="4"', 'data-key="line 4"')
+        self.plant("quiz.html", 'document.querySelector("input").value', 'document.querySelector("input[type=text]").value')
+        self.expect("its line is not marked when its number is typed", browser.check_quiz, "quiz.html")
 
     def test_a_quiz_that_opens_no_answer(self):
         self.plant("quiz.html", ".open = true", ".open = false")

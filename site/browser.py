@@ -254,6 +254,53 @@ def tab_into(page, form, limit=600):
     return False
 
 
+def check_chart(browser, path):
+    """Each chart with lines: the arrow keys go along each line, and say another figure each time; what a finger taps stays."""
+    with browser.page(path, "phone") as (page, wrong):
+        charts = page.locator("figure.chart:has(.chart-tip)")
+        if not charts.count():
+            return ["there is no chart with a line"]
+        for number in range(charts.count()):
+            chart, name = charts.nth(number), f"chart {number + 1}"
+            tip = chart.locator(".chart-tip")
+            for button in chart.locator(".chart-legend button").all():
+                button.focus()
+                seen = []
+                for _ in range(2):
+                    page.keyboard.press("ArrowRight")
+                    seen.append(tip.inner_text())
+                if not seen[0] or (seen[0] == seen[1] and points_of(button) > 1):
+                    wrong.append(f"{name}, {button.inner_text().strip()}: after ArrowRight twice the figures are {seen}; expected two of them")
+            said = chart.evaluate(TAP)
+            if not said[0]:
+                wrong.append(f"{name}: a tap on a point shows no figure")
+            elif said[1] != said[0]:
+                wrong.append(f"{name}: the figure of a tap is '{said[1]}' when the finger is lifted; expected '{said[0]}'")
+            if said[2]:
+                wrong.append(f"{name}: the figure of a tap stays when the finger taps elsewhere")
+        return wrong
+
+
+def points_of(button):
+    """How many points the line of a legend's button has."""
+    return button.evaluate("button => button.closest('figure').querySelectorAll(`[data-series='${button.closest('li').dataset.series}'] .chart-point:not(.chart-dot)`).length")
+
+
+# Taps the middle of the chart's first point. What the tip says then, when the finger is lifted, and after a tap on the page.
+TAP = """figure => {
+  document.activeElement.blur();
+  const svg = figure.querySelector("svg"), tip = figure.querySelector(".chart-tip");
+  const box = figure.querySelector(".chart-point[data-x]").getBoundingClientRect();
+  const send = (target, type) => target.dispatchEvent(new PointerEvent(type, { bubbles: type !== "pointerleave", pointerType: "touch",
+    clientX: box.x + box.width / 2, clientY: box.y + box.height / 2 }));
+  const says = [];
+  send(svg, "pointerdown"); says.push(tip.textContent);
+  send(svg, "pointerleave"); says.push(tip.textContent);
+  send(document.body, "pointerdown"); says.push(tip.textContent);
+  return says;
+}"""
+
+
 def check_replay(browser, path):
     """A replay is stepped, played and paused by keyboard; its live region says another step each time."""
     with browser.page(path) as (page, wrong):

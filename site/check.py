@@ -5,7 +5,7 @@ usage: site/check.py [--html DIR] [--links] [--only TYPE...] [--install]
   --html DIR  the site to look at; default: build/site/html
   --links     only links, anchors and references to other hosts, without a browser: about ten seconds
   --only TYPE of the checks in a browser, only these: types of pages, searching, theme, plain (without
-              JavaScript), quiz by keyboard, replay, slides by keyboard
+              JavaScript), quiz by keyboard, charts, replay, slides by keyboard
   --install   only makes build/site/check-venv, with which test_check.py is run, too
 
 Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
@@ -72,6 +72,7 @@ STEPS = {
     "theme": ("the theme is switched and remembered", "day", browsers.check_theme, []),
     "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now", "void reduce_shared_memory(const float* in, std::size_t n, float* out) {"]]),
     "quiz by keyboard": ("a quiz by keyboard", "quiz", browsers.check_quiz, []),
+    "charts": ("charts by keyboard and by finger", "measured", browsers.check_chart, []),
     "replay": ("a replay by keyboard", "kernel", browsers.check_replay, []),
     "slides by keyboard": ("slides are turned by keys, and printed one on a page", "slides", browsers.check_slides, []),
 }

@@ -41,6 +41,10 @@ document.querySelector("div").addEventListener("keydown", event => {
   if (event.key === "End") at = 99;
   if (event.key === " ") { if (timer) { clearInterval(timer); timer = null; } else timer = setInterval(() => { at++; show(); }, 300); }
   show(); });</script></main></body></html>"""
+CHART = HEAD.format("Chart", "") + """<h1>Chart</h1><figure class="chart"><svg viewBox="0 0 100 100" width="100" height="100" role="img" aria-label="Chart">
+<g data-series="0"><path class="chart-line" d="M10 10L90 90"/><path class="chart-point" data-x="10" data-y="10" d="M8 8h4v4h-4z"><title>one</title></path>
+<path class="chart-point" data-x="90" data-y="90" d="M88 88h4v4h-4z"><title>two</title></path></g></svg>
+<ul class="chart-legend"><li data-series="0">line</li></ul></figure><script>""" + (pathlib.Path(__file__).parent / "static/charts.js").read_text() + """</script></main></body></html>"""
 THEME = HEAD.format("Theme", "") + """<h1>Theme</h1><button class="theme-toggle">Theme</button><script>"use strict";
 const show = () => { document.body.style.background = localStorage.getItem("theme") || "white"; }; show();
 document.querySelector("button").addEventListener("click", () => { localStorage.setItem("theme", "black"); show(); });</script></main></body></html>"""
@@ -60,7 +64,7 @@ class SmallSite(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         for name, text in {"index.html": FRONT, "day15/index.html": DAY, "search.html": SEARCH, "style.css": STYLE, "quiz.html": QUIZ,
-                           "replay.html": REPLAY, "slides.html": SLIDES, "theme.html": THEME}.items():
+                           "replay.html": REPLAY, "slides.html": SLIDES, "theme.html": THEME, "chart.html": CHART}.items():
             (self.root / name).parent.mkdir(exist_ok=True)
             (self.root / name).write_text(text)
 
@@ -118,6 +122,7 @@ class Pages(SmallSite):
         self.assertEqual(self.faults(browser.check_replay, "replay.html"), [])
         self.assertEqual(self.faults(browser.check_slides, "slides.html"), [])
         self.assertEqual(self.faults(browser.check_theme, "theme.html"), [])
+        self.assertEqual(self.faults(browser.check_chart, "chart.html"), [])
 
     def test_pale_text(self):
         self.plant("style.css", "color: #222", "color: #999")
@@ -203,6 +208,18 @@ class Pages(SmallSite):
         self.plant("quiz.html", '<input type="text">', '<input type="text" tabindex="-1">')
         self.plant("quiz.html", "<button>", '<button tabindex="-1">')
         self.expect("Tab does not reach it", browser.check_quiz, "quiz.html")
+
+    def test_a_chart_whose_figures_a_finger_cannot_keep(self):
+        self.plant("chart.html", 'event.pointerType !== "touch"', "true")
+        self.expect("chart 1: the figure of a tap is '' when the finger is lifted; expected 'one'", browser.check_chart, "chart.html")
+
+    def test_a_chart_that_does_not_know_taps(self):
+        self.plant("chart.html", 'svg.addEventListener("pointerdown", showNearest);', "")
+        self.expect("chart 1: a tap on a point shows no figure", browser.check_chart, "chart.html")
+
+    def test_a_chart_that_arrow_keys_do_not_walk(self):
+        self.plant("chart.html", "show(own[place]);", "show(own[0]);")
+        self.expect("chart 1, line: after ArrowRight twice the figures are ['one', 'one']", browser.check_chart, "chart.html")
 
     def test_a_replay_that_does_not_pause(self):
         self.plant("replay.html", "clearInterval(timer)", "")

@@ -11,8 +11,8 @@
 //        <details><summary>Answer</summary>**`sum += in[i];`**. ...</details>
 //
 // An answer begins with its key, in bold: a number, with a unit if it has one, a letter, or code.
-// "about 12 µs" accepts what is up to 25 % off. Code stands in exactly one line of the function that
-// the question names first; a reader types the number of that line.
+// "about 12 µs" accepts what is up to 25 % off. Code stands in exactly one line of the function
+// that the question names first; a reader types the number of that line.
 #pragma once
 
 #include <stdexcept>

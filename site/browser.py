@@ -208,32 +208,52 @@ def check_slides(browser, path):
 
 
 def check_quiz(browser, path):
-    """Every question of the page is answered by keyboard: wrong first, then the folded answer is closed no more; a choice by arrow keys,
-    a number by typing. The answer is remembered when the page is opened again."""
+    """Every question of the page is answered by keyboard: by -1, its first option or its first line, and then by its key. The page says
+    which of the two is right, opens the folded answer, and remembers the first when it is opened again."""
     with browser.page(path) as (page, wrong):
         forms = page.locator("form.quiz-form")
         if not forms.count():
             return ["there is no quiz"]
         for number in range(forms.count()):
-            form = forms.nth(number)
+            form, name = forms.nth(number), f"question {number + 1}"
             answer = form.evaluate_handle("form => form.closest('li, .quiz').querySelector('details.quiz-answer')")
+            key = answer.evaluate("details => details.dataset.key")
             field = form.locator("input[type=radio], input[type=text]").first
             if not tab_into(page, form.element_handle()):
-                wrong.append(f"question {number + 1}: Tab does not reach it")
+                wrong.append(f"{name}: Tab does not reach it")
                 continue
             if answer.evaluate("details => details.open"):
-                wrong.append(f"question {number + 1}: its answer is open before it is answered")
-            page.keyboard.press("Space") if field.get_attribute("type") == "radio" else page.keyboard.type("-1")
-            page.keyboard.press("Enter")
-            page.wait_for_timeout(100)
-            if not form.locator("[role=status], [aria-live]").first.inner_text().strip():
-                wrong.append(f"question {number + 1}: Enter says neither right nor wrong")
+                wrong.append(f"{name}: its answer is open before it is answered")
+            is_radio = field.get_attribute("type") == "radio"
+            typed = field.get_attribute("value") if is_radio else "-1"
+            page.keyboard.press("Space") if is_radio else page.keyboard.type(typed)
+            wrong += [f"{name}: {fault}" for fault in judged(page, form, key, typed)]
             if not answer.evaluate("details => details.open"):
-                wrong.append(f"question {number + 1}: Enter does not open the answer")
+                wrong.append(f"{name}: Enter does not open the answer")
+            right = key.removeprefix("line ")
+            if form.locator("input[type=text]").count():
+                form.locator("input[type=text]").fill(right)
+                form.locator("input[type=text]").focus()
+            else:
+                form.locator(f"input[value='{right}']").check()
+            if is_radio and form.locator(f"input:checked[value='{right}']").count() == 0:
+                wrong.append(f"{name}: its line is not marked when its number is typed")
+            wrong += [f"{name}: {fault}" for fault in judged(page, form, key, right)]
         page.reload()
         if "true" not in (kept := page.evaluate("JSON.stringify(Object.values(localStorage))")) and "false" not in kept:
             wrong.append("no answer is kept in the browser")
         return wrong
+
+
+def judged(page, form, key, typed):
+    """Presses Enter in a question's form; what is wrong with what the page then says."""
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(100)
+    says = form.locator("[role=status], [aria-live]").first.inner_text().strip()
+    if not says:
+        return ["Enter says neither right nor wrong"]
+    right = typed == key.removeprefix("line ")
+    return [] if says.startswith("Right") == right else [f"'{typed}' is judged '{says}'; expected {'right' if right else 'wrong'}: the key is '{key}'"]
 
 
 def tab_into(page, form, limit=600):
@@ -243,6 +263,53 @@ def tab_into(page, form, limit=600):
         if form.evaluate("form => form.contains(document.activeElement)"):
             return True
     return False
+
+
+def check_chart(browser, path):
+    """Each chart with lines: the arrow keys go along each line, and say another figure each time; what a finger taps stays."""
+    with browser.page(path, "phone") as (page, wrong):
+        charts = page.locator("figure.chart:has(.chart-tip)")
+        if not charts.count():
+            return ["there is no chart with a line"]
+        for number in range(charts.count()):
+            chart, name = charts.nth(number), f"chart {number + 1}"
+            tip = chart.locator(".chart-tip")
+            for button in chart.locator(".chart-legend button").all():
+                button.focus()
+                seen = []
+                for _ in range(2):
+                    page.keyboard.press("ArrowRight")
+                    seen.append(tip.inner_text())
+                if not seen[0] or (seen[0] == seen[1] and points_of(button) > 1):
+                    wrong.append(f"{name}, {button.inner_text().strip()}: after ArrowRight twice the figures are {seen}; expected two of them")
+            said = chart.evaluate(TAP)
+            if not said[0]:
+                wrong.append(f"{name}: a tap on a point shows no figure")
+            elif said[1] != said[0]:
+                wrong.append(f"{name}: the figure of a tap is '{said[1]}' when the finger is lifted; expected '{said[0]}'")
+            if said[2]:
+                wrong.append(f"{name}: the figure of a tap stays when the finger taps elsewhere")
+        return wrong
+
+
+def points_of(button):
+    """How many points the line of a legend's button has."""
+    return button.evaluate("button => button.closest('figure').querySelectorAll(`[data-series='${button.closest('li').dataset.series}'] .chart-point:not(.chart-dot)`).length")
+
+
+# Taps the middle of the chart's first point. What the tip says then, when the finger is lifted, and after a tap on the page.
+TAP = """figure => {
+  document.activeElement.blur();
+  const svg = figure.querySelector("svg"), tip = figure.querySelector(".chart-tip");
+  const box = figure.querySelector(".chart-point[data-x]").getBoundingClientRect();
+  const send = (target, type) => target.dispatchEvent(new PointerEvent(type, { bubbles: type !== "pointerleave", pointerType: "touch",
+    clientX: box.x + box.width / 2, clientY: box.y + box.height / 2 }));
+  const says = [];
+  send(svg, "pointerdown"); says.push(tip.textContent);
+  send(svg, "pointerleave"); says.push(tip.textContent);
+  send(document.body, "pointerdown"); says.push(tip.textContent);
+  return says;
+}"""
 
 
 def check_replay(browser, path):

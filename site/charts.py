@@ -722,7 +722,7 @@ def section(root, day):
     return (
         f"Charts of {device}, with a warm cache. Longer bars and higher lines are faster"
         + ("; of a latency, lower ones are" if any(chart.title.startswith("Latency") for chart in charts) else "")
-        + ". Point at a line for its figures."
+        + ". Point at a line, or tap it, for its figures."
         + (" Ki, Mi and Gi are 2^10, 2^20 and 2^30." if re.search(r"\d [KMG]i\b", figures) else "")
         + "\n\n"
         f'<div class="charts">\n{figures}\n</div>\n'

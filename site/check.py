@@ -5,7 +5,7 @@ usage: site/check.py [--html DIR] [--links] [--only TYPE...] [--install]
   --html DIR  the site to look at; default: build/site/html
   --links     only links, anchors, references to other hosts and headings, without a browser: about ten seconds
   --only TYPE of the checks in a browser, only these: types of pages, searching, theme, plain (without
-              JavaScript), quiz by keyboard, replay, "numbers of replays", kernel in the page, slides by keyboard
+              JavaScript), quiz by keyboard, charts, replay, "numbers of replays", kernel in the page, slides by keyboard
   --install   only makes build/site/check-venv, with which test_check.py is run, too
 
 Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
@@ -41,7 +41,7 @@ PAGE_TYPES = {
     "day": ["day15/index.html"],
     "exercises": ["day15/exercises/index.html"],
     "beyond": ["day15/beyond/index.html"],
-    "measured": ["day15/measured/index.html"],
+    "measured": ["day21/measured/index.html"],  # with a sweep
     "kernel": ["kernels/day15/coarsened*", "kernels/day06/*", "kernels/*/*"],
     "quiz": ["day05/index.html"],
     "progress": ["progress/index.html", "progress.html"],
@@ -89,8 +89,9 @@ def check_replays(browser):
 STEPS = {
     "searching": (f"the search finds {len(TERMS)} terms", "front", browsers.check_search, [TERMS]),
     "theme": ("the theme is switched and remembered", "day", browsers.check_theme, []),
-    "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now"]]),
+    "plain": ("a day without JavaScript", "day", browsers.check_without_javascript, [["Thread coarsening", "You can now", "void reduce_shared_memory(const float* in, std::size_t n, float* out) {"]]),
     "quiz by keyboard": ("a quiz by keyboard", "quiz", browsers.check_quiz, []),
+    "charts": ("charts by keyboard and by finger", "measured", browsers.check_chart, []),
     "replay": ("a replay by keyboard", "kernel", browsers.check_replay, []),
     "numbers of replays": ("the lanes, addresses, banks and sectors of replays are those of the traces", "kernel", lambda browser, _: check_replays(browser), []),
     "kernel in the page": ("a kernel runs in the page and is verified", "kernel", browsers.check_run_here, []),

@@ -42,7 +42,7 @@ def front_figure(readme, folder):
 
 def number_of(day):
     """ "15", or the name of a folder that has none."""
-    return day.name.removeprefix("day")
+    return day.name.removeprefix("day").replace("_", " ")
 
 
 def links(numbers):

@@ -12,6 +12,7 @@ import pathlib
 import re
 
 STATIC = ["quiz.js", "quiz.css"]
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 SECTION = "## Predict"
 DETAILS = "<details><summary>Answer</summary>"
@@ -25,6 +26,7 @@ MORE = re.compile(r"\s*(?:[\^*/]|[-+.,x]?\s*\d)", re.ASCII)  # "10-20", "8 x 8"
 UNIT = re.compile(
     r"[-+.,\d]*(?:e[-+]?\d+)?\s*(n|u|\u00b5|\u03bc|m|k|M|G|T)?(s|i?b|bytes?)(?![a-z]).*", re.IGNORECASE | re.ASCII
 )
+FUNCTION = re.compile(r"\[`(?P<name>\w+)`\]\((?P<file>[^)\s#]+)\)", re.ASCII)
 DAY_ROW = re.compile(r"^\| \[(?P<title>[^\]]+)\]\((?P<day>\w+)/README\.md\) \|")
 PART = re.compile(r"^### \d+\. (?P<part>.+)$")
 
@@ -36,9 +38,11 @@ class QuestionError(ValueError):
 @dataclasses.dataclass
 class Question:
     text: str  # one paragraph, without its number
-    key: str  # "4", "about 12 µs", "b"; empty: free text, which can only be compared by the reader
+    key: str  # "4", "about 12 µs", "b", "`sum += in[i];`"; empty: free text, which can only be compared by the reader
     explanation: str  # what follows the key
     answer: str  # the key and the explanation, as written
+    function: str = ""  # of a question about a line: "shuffle"
+    file: str = ""  # where it is, seen from the README: "reduction.cuh"
 
     def is_choice(self):
         return len(self.key) == 1 and self.key.isascii() and self.key.isalpha()
@@ -46,20 +50,81 @@ class Question:
     def is_about(self):
         return self.key.startswith(ABOUT)
 
+    def is_line(self):
+        """Does it ask for a line of a function?"""
+        return is_code(self.key)
+
     def number(self):
-        """The number of the key; None for a choice."""
+        """The number of the key; None for a choice or a line."""
         return number_in(self.key.removeprefix(ABOUT))
 
     def expected(self):
         """What to type, as expected_answer() in questions.cpp says it."""
         if self.is_choice():
             return "a letter"
+        if self.is_line():
+            return "the number of a line"
         unit = self.key.removeprefix(ABOUT).lstrip("-0123456789.,").strip()
         return (
             "a number"
             + (f", in {unit}" if unit else "")
             + ("; a quarter off is near enough" if self.is_about() else "")
         )
+
+
+@dataclasses.dataclass
+class NumberedLines:
+    """The lines of the function that a question is about."""
+
+    first: int  # the number of the first one in its file
+    texts: list
+    right: int  # the number of the one that has the key
+
+
+def is_code(key):
+    """ "`sum += in[i];`" """
+    return len(key) > 2 and key.startswith("`") and key.endswith("`")
+
+
+def definitions(lines, name):
+    """[(first line, last line)] of the functions of that name at the left margin, counted from 1. A definition begins with its
+    template and ends at the first } in column 0.
+    """
+    found = []
+    for place, line in enumerate(lines):
+        match = re.search(rf"\b{re.escape(name)}\s*\(", line)
+        if not match:
+            continue
+        begin = place
+        while begin > 0 and lines[begin][:1].isspace():
+            begin -= 1
+        head = "\n".join([*lines[begin:place], line[: match.start()]])
+        if not re.match(r"[A-Za-z_]", lines[begin]) or re.search(r"[{;=]", head) or not head.strip():
+            continue
+        rest = "\n".join([line[match.end() :], *lines[place + 1 :]])
+        if not re.match(r"[^;{]*\{", rest):
+            continue  # a declaration
+        while begin > 0 and lines[begin - 1].startswith("template"):
+            begin -= 1
+        end = next((i for i in range(place, len(lines)) if lines[i].startswith("}")), len(lines) - 1)
+        found.append((begin + 1, end + 1))
+    return found
+
+
+def lines_of(question, source):
+    """The lines from `source`, the text of the question's file. Throws QuestionError unless there is one such function, and one line
+    of it has the key.
+    """
+    lines = source.splitlines()
+    found = definitions(lines, question.function)
+    if len(found) != 1:
+        raise QuestionError(f"{question.file}: there are {len(found)} definitions of {question.function}; expected one")
+    (first, last), key = found[0], question.key[1:-1]
+    texts = lines[first - 1 : last]
+    having = [first + place for place, text in enumerate(texts) if key in text]
+    if len(having) != 1:
+        raise QuestionError(f"{question.file}: {len(having)} lines of {question.function} have {question.key}; expected one")
+    return NumberedLines(first, texts, having[0])
 
 
 def number_in(text):
@@ -110,8 +175,12 @@ def parse(markdown, file, free_text=False):
         question = Question(
             text[:opening].strip(), match[1].strip(), answer[match.end() :].lstrip(".:,").strip(), answer
         )
-        if not question.is_choice() and question.number() is None:
-            fail(f"the key is '{question.key}'; expected a number or a letter")
+        if question.is_line():
+            if not (function := FUNCTION.search(question.text)):
+                fail("the key is a line of code; expected [`function`](file) in the question")
+            question.function, question.file = function["name"], function["file"]
+        elif not question.is_choice() and question.number() is None:
+            fail(f"the key is '{question.key}'; expected a number, a letter or `code`")
         questions.append(question)
 
     for place, line in enumerate(markdown.splitlines()):
@@ -170,12 +239,28 @@ def indented(text):
     return "\n".join("   " + line if line else "" for line in text.split("\n"))
 
 
-def quiz_item(question, name, number):
-    """One item of the list, as Markdown."""
+def code_html(lines, question):
+    """The function with its numbers, which quiz.js makes lines to choose from. One line of HTML, because Markdown would end a list
+    at an empty line.
+    """
+    import source  # needs Pygments, which only the build has
+    coloured = source.coloured_lines("\n".join(lines.texts) + "\n", question.file)
+    spans = [f'<span class="quiz-line" data-line="{number}">{line}</span>' for number, line in enumerate(coloured, lines.first)]
+    label = f"Lines {lines.first} to {lines.first + len(spans) - 1} of {question.function}"
+    return f'<pre class="quiz-code highlight" tabindex="0" role="region" aria-label="{html.escape(label)}">' + "&#10;".join(spans) + "</pre>"
+
+
+def quiz_item(question, name, number, folder=None):
+    """One item of the list, as Markdown. `folder`: of the README, where the files of lines are."""
     data = {"quiz": f"{name}/{number}", "key": question.key, "expected": question.expected()}
     stem, choices = options(question.text) if question.is_choice() else (question.text, [])
+    code = ""
     if not question.key:
         data = {}
+    elif question.is_line():
+        lines = lines_of(question, (folder / question.file).read_text(encoding="utf-8"))
+        code = code_html(lines, question)
+        data |= {"kind": "line", "key": f"line {lines.right}", "value": str(lines.right)}
     elif question.is_choice():
         data["kind"] = "choice"
         data["letters"] = "".join(choice[0] for choice in choices) or "abc"
@@ -186,6 +271,8 @@ def quiz_item(question, name, number):
         data["about"] = "0.25" if question.is_about() else ""
     attributes = "".join(f' data-{key}="{html.escape(value)}"' for key, value in data.items() if value)
     parts = [stem]
+    if code:
+        parts.append(code)
     if choices:
         parts.append("\n".join("- " + choice for choice in choices))
     parts += [
@@ -196,18 +283,19 @@ def quiz_item(question, name, number):
     return f"{number}. " + indented("\n\n".join(parts)).lstrip() + "\n"
 
 
-def transform(day, markdown):
-    """A README's text with its section "Predict" as quiz; the text itself if there is none."""
+def transform(day, markdown, root=ROOT):
+    """A README's text with its section "Predict" as quiz; the text itself if there is none. `root`: of the files that it asks about."""
     name = short_name(day)
     if re.match(r"# .*, beyond:", markdown) and not is_beyond(name):
         name += ".beyond"
+        day += "/beyond"
     questions = parse(markdown, day, free_text=is_beyond(name))
     if not questions:
         return markdown
     lines = markdown.splitlines(keepends=True)
     begin = next(i for i, line in enumerate(lines) if line.strip() == SECTION and line.startswith("## "))
     end = next((i for i in range(begin + 1, len(lines)) if lines[i].startswith("## ")), len(lines))
-    items = "\n".join(quiz_item(question, name, i + 1) for i, question in enumerate(questions))
+    items = "\n".join(quiz_item(question, name, i + 1, root / day) for i, question in enumerate(questions))
     quiz = f'\n<div class="quiz" data-day="{name}">\n\n{items}\n</div>\n\n'
     return "".join(lines[: begin + 1]) + quiz + "".join(lines[end:])
 

@@ -45,6 +45,11 @@ def lexer_for(name):
     return lexer
 
 
+def coloured_lines(text, name):
+    """HTML of each line, coloured as in the file `name`."""
+    return highlight(text, lexer_for(name), HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
+
+
 def whole_page(address, title, body, day=None, beside=""):
     """`day`: name and title of the day that the file belongs to; `beside`: links to the files before and after."""
     top = os.path.relpath(".", os.path.dirname(address))

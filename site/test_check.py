@@ -32,9 +32,9 @@ if (word === "shuffle") document.querySelector("ul").innerHTML = '<li><a href="d
 STYLE = """body { color: #222; background: #fff } a { color: #0645ad }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } a { color: #9cf } }"""
 QUIZ = HEAD.format("Quiz", "") + """<h1>Quiz</h1><ol><li>How many? <form class="quiz-form"><label>Answer <input type="text"></label>
-<button>Check</button><p role="status"></p></form><details class="quiz-answer"><summary>Answer</summary>4</details></li></ol><script>"use strict";
+<button>Check</button><p role="status"></p></form><details class="quiz-answer" data-key="4"><summary>Answer</summary>4</details></li></ol><script>"use strict";
 document.querySelector("form").addEventListener("submit", event => { event.preventDefault();
-  document.querySelector("p").textContent = "Not quite."; document.querySelector("details").open = true;
+  document.querySelector("p").textContent = document.querySelector("input").value === "4" ? "Right." : "It is 4."; document.querySelector("details").open = true;
   localStorage.setItem("quiz", "{\\"1\\": false}"); });</script></main></body></html>"""
 REPLAY = HEAD.format("Replay", "") + """<h1>Replay</h1><div class="replay-box" tabindex="0" role="group" aria-label="Replay"><p aria-live="polite"></p></div>
 <script>"use strict"; let at = 0, timer = null; const show = () => { document.querySelector("p").textContent = `Step ${at}`; }; show();
@@ -44,6 +44,10 @@ document.querySelector("div").addEventListener("keydown", event => {
   if (event.key === "End") at = 99;
   if (event.key === " ") { if (timer) { clearInterval(timer); timer = null; } else timer = setInterval(() => { at++; show(); }, 300); }
   show(); });</script></main></body></html>"""
+CHART = HEAD.format("Chart", "") + """<h1>Chart</h1><figure class="chart"><svg viewBox="0 0 100 100" width="100" height="100" role="img" aria-label="Chart">
+<g data-series="0"><path class="chart-line" d="M10 10L90 90"/><path class="chart-point" data-x="10" data-y="10" d="M8 8h4v4h-4z"><title>one</title></path>
+<path class="chart-point" data-x="90" data-y="90" d="M88 88h4v4h-4z"><title>two</title></path></g></svg>
+<ul class="chart-legend"><li data-series="0">line</li></ul></figure><script>""" + (pathlib.Path(__file__).parent / "static/charts.js").read_text() + """</script></main></body></html>"""
 THEME = HEAD.format("Theme", "") + """<h1>Theme</h1><button class="theme-toggle">Theme</button><script>"use strict";
 const show = () => { document.body.style.background = localStorage.getItem("theme") || "white"; }; show();
 document.querySelector("button").addEventListener("click", () => { localStorage.setItem("theme", "black"); show(); });</script></main></body></html>"""
@@ -71,7 +75,7 @@ class SmallSite(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         for name, text in {"index.html": FRONT, "day15/index.html": DAY, "search.html": SEARCH, "style.css": STYLE, "quiz.html": QUIZ,
-                           "replay.html": REPLAY, "slides.html": SLIDES, "theme.html": THEME, "run_here.html": RUN_HERE, "run_here_kernels.js": RUN_HERE_KERNELS,
+                           "replay.html": REPLAY, "slides.html": SLIDES, "theme.html": THEME, "chart.html": CHART, "run_here.html": RUN_HERE, "run_here_kernels.js": RUN_HERE_KERNELS,
                            "run_here.js": (check.HERE / "static/run_here.js").read_text()}.items():
             (self.root / name).parent.mkdir(exist_ok=True)
             (self.root / name).write_text(text)
@@ -140,6 +144,7 @@ class Pages(InBrowser):
         self.assertEqual(self.faults(browser.check_slides, "slides.html"), [])
         self.assertEqual(self.faults(browser.check_theme, "theme.html"), [])
         self.assertEqual(self.faults(browser.check_run_here, "run_here.html"), [])
+        self.assertEqual(self.faults(browser.check_chart, "chart.html"), [])
 
     def test_pale_text(self):
         self.plant("style.css", "color: #222", "color: #999")
@@ -208,8 +213,20 @@ style="overflow-x: auto">const float a_long_line_of_code = of_a_kernel + that_ha
         self.expect("opens to nothing", browser.check_without_javascript, "day15/index.html", [])
 
     def test_a_quiz_that_says_nothing(self):
-        self.plant("quiz.html", 'textContent = "Not quite."', 'textContent = ""')
+        self.plant("quiz.html", '"It is 4."', '""')
         self.expect("neither right nor wrong", browser.check_quiz, "quiz.html")
+
+    def test_a_quiz_that_judges_wrongly(self):
+        self.plant("quiz.html", '=== "4"', '!== "4"')
+        self.expect("question 1: '-1' is judged 'Right.'; expected wrong: the key is '4'", browser.check_quiz, "quiz.html")
+        self.expect("question 1: '4' is judged 'It is 4.'; expected right: the key is '4'", browser.check_quiz, "quiz.html")
+
+    def test_a_line_that_is_not_marked(self):
+        self.plant("quiz.html", '<label>Answer <input type="text"></label>', '<fieldset><legend>Lines</legend><label><input type="radio" name="a" value="3"> 3</label>'
+                   '<label><input type="radio" name="a" value="4"> 4</label></fieldset><label>Answer <input type="text"></label>')
+        self.plant("quiz.html", 'data-key="4"', 'data-key="line 4"')
+        self.plant("quiz.html", 'document.querySelector("input").value', 'document.querySelector("input[type=text]").value')
+        self.expect("its line is not marked when its number is typed", browser.check_quiz, "quiz.html")
 
     def test_a_quiz_that_opens_no_answer(self):
         self.plant("quiz.html", ".open = true", ".open = false")
@@ -223,6 +240,18 @@ style="overflow-x: auto">const float a_long_line_of_code = of_a_kernel + that_ha
         self.plant("quiz.html", '<input type="text">', '<input type="text" tabindex="-1">')
         self.plant("quiz.html", "<button>", '<button tabindex="-1">')
         self.expect("Tab does not reach it", browser.check_quiz, "quiz.html")
+
+    def test_a_chart_whose_figures_a_finger_cannot_keep(self):
+        self.plant("chart.html", 'event.pointerType !== "touch"', "true")
+        self.expect("chart 1: the figure of a tap is '' when the finger is lifted; expected 'one'", browser.check_chart, "chart.html")
+
+    def test_a_chart_that_does_not_know_taps(self):
+        self.plant("chart.html", 'svg.addEventListener("pointerdown", showNearest);', "")
+        self.expect("chart 1: a tap on a point shows no figure", browser.check_chart, "chart.html")
+
+    def test_a_chart_that_arrow_keys_do_not_walk(self):
+        self.plant("chart.html", "show(own[place]);", "show(own[0]);")
+        self.expect("chart 1, line: after ArrowRight twice the figures are ['one', 'one']", browser.check_chart, "chart.html")
 
     def test_a_replay_that_does_not_pause(self):
         self.plant("replay.html", "clearInterval(timer)", "")

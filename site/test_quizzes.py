@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from random import Random
 
 import quizzes
 
@@ -61,9 +62,9 @@ def all_questions():
     ]
 
 
-def data_of(question):
+def data_of(question, folder=None):
     """What quiz.js finds in the page about a question."""
-    item = quizzes.quiz_item(question, "day01", 1)
+    item = quizzes.quiz_item(question, "day01", 1, folder)
     return {key: html.unescape(value) for key, value in re.findall(r' data-(\w+)="([^"]*)"', item)}
 
 
@@ -94,7 +95,7 @@ class Parsing(unittest.TestCase):
     def test_an_error_names_its_line(self):
         self.assertEqual(self.error_of("**4**", "4"), "README.md:11: the answer has no key; expected **key** first")
         self.assertEqual(
-            self.error_of("**4**", "**four**"), "README.md:11: the key is 'four'; expected a number or a letter"
+            self.error_of("**4**", "**four**"), "README.md:11: the key is 'four'; expected a number, a letter or `code`"
         )
         self.assertEqual(self.error_of("1. How", "How"), "README.md:7: expected '1. question' first")
         self.assertIn("behind the question", self.error_of("eighth.</details>", "eighth."))
@@ -122,6 +123,84 @@ class Parsing(unittest.TestCase):
         stem, options = quizzes.options("K = 64 (table above). It is a) 1.01; b) 1.17; c) 1.4?")
         self.assertEqual((stem, options), ("K = 64 (table above). It is", ["a) 1.01", "b) 1.17", "c) 1.4"]))
         self.assertEqual(quizzes.options("How many (a block)?"), ("How many (a block)?", []))
+
+
+LINES = """## Predict
+
+1. Which line of [`sum`](sum.cuh) adds? It is in [`all`](b.cuh), too.
+   <details><summary>Answer</summary>**`total += in[i];`**. The only one.</details>
+"""
+SUM = """float sum(const float* in, int n);
+
+// total += in[i];
+template <int N>
+__device__ float sum(const float* in, int n) {
+    float total = 0;
+    for (int i = 0; i < n; ++i)
+        total += in[i];  // adds
+
+    return total;
+}
+
+__global__ void __launch_bounds__(kBlock)
+    more(const float* in, float total) {
+    if (in) total = sum(in, 1);
+    total += in[i];
+}
+"""
+
+
+class Lines(unittest.TestCase):
+    """Questions about a line of a function."""
+
+    def question(self):
+        (question,) = quizzes.parse(LINES, "README.md")
+        return question
+
+    def test_the_line_is_found_by_its_text(self):
+        question = self.question()
+        self.assertEqual((question.key, question.function, question.file), ("`total += in[i];`", "sum", "sum.cuh"))
+        lines = quizzes.lines_of(question, SUM)
+        self.assertEqual((lines.first, lines.right, len(lines.texts)), (4, 8, 8))
+        self.assertEqual((lines.texts[0], lines.texts[-1]), ("template <int N>", "}"))
+        lines = quizzes.lines_of(question, "\n" + SUM)
+        self.assertEqual((lines.first, lines.right), (5, 9))
+        question.function = "more"
+        self.assertEqual(quizzes.lines_of(question, SUM).right, 16)
+        self.assertEqual(question.expected(), "the number of a line")
+
+    def test_a_line_that_is_not_there_exactly_once_is_an_error(self):
+        for source, message in ((SUM.replace("        total += in[i];", "        total -= in[i];"), "0 lines of sum have `total += in[i];`; expected one"),
+                                (SUM.replace("    return total;", "    total += in[i];"), "2 lines of sum have"),
+                                (SUM.replace("float sum(const float* in, int n) {", "float sums(const float* in, int n) {"), "there are 0 definitions of sum"),
+                                (SUM + SUM, "there are 2 definitions of sum")):
+            with self.assertRaisesRegex(quizzes.QuestionError, "^sum.cuh: " + re.escape(message)):
+                quizzes.lines_of(self.question(), source)
+        with self.assertRaisesRegex(quizzes.QuestionError, r"expected \[`function`\]\(file\) in the question"):
+            quizzes.parse(LINES.replace("[`sum`](sum.cuh)", "sum").replace("[`all`](b.cuh)", "all"), "README.md")
+
+    def test_the_page_has_the_lines_with_their_numbers(self):
+        with tempfile.TemporaryDirectory() as root:
+            folder = pathlib.Path(root) / "day01_x"
+            folder.mkdir()
+            (folder / "sum.cuh").write_text(SUM)
+            page = quizzes.transform("day01_x", LINES, pathlib.Path(root))
+        self.assertIn('data-quiz="day01/1" data-key="line 8" data-expected="the number of a line" data-kind="line" data-value="8"', page)
+        self.assertEqual(re.findall(r'class="quiz-line" data-line="(\d+)"', page), [str(i) for i in range(4, 12)])
+        block = re.search(r"^   <pre class=.*$", page, re.MULTILINE)[0]
+        shown = html.unescape(re.sub(r"<[^>]*>", "", block)).strip("\n")
+        self.assertEqual(shown.strip(), "\n".join(SUM.splitlines()[3:11]))
+        self.assertIn("&lt;", block)
+
+    def test_every_line_of_the_tree_is_there_exactly_once(self):
+        found = {}
+        for day, questions in all_questions():
+            for question in questions:
+                if question.is_line():
+                    lines = quizzes.lines_of(question, (ROOT / day / question.file).read_text())
+                    self.assertGreaterEqual(len(lines.texts), 8, (day, question.text))
+                    found[day] = lines
+        self.assertGreaterEqual(len(found), 6)
 
 
 class Pages(unittest.TestCase):
@@ -157,7 +236,7 @@ class Pages(unittest.TestCase):
         self.assertEqual([d["day"] for d in days], [day for _, _, day in quizzes.days(ROOT)])
         by_day = {d["day"]: d for d in days}
         self.assertIn("day15/coarsened", by_day["day15_reduction"]["exercises"])
-        self.assertEqual(by_day["day15_reduction"]["questions"], [f"day15/{i}" for i in range(1, 5)])
+        self.assertEqual(by_day["day15_reduction"]["questions"], [f"day15/{i}" for i in range(1, 6)])
         for d in days:
             for what in ("questions", "exercises"):
                 self.assertIn(f'<span data-{what}-of="{d["day"]}">{len(d[what])}</span>', page)
@@ -236,41 +315,93 @@ class BesideTheCommand(unittest.TestCase):
         if self.program is None or node() is None:
             self.skipTest("needs the program behind ./course (./course list builds it), and Node.js")
 
-    def ask(self, day, answers):
-        """([what to type], [right?]) as the command prints."""
+    def ask(self, day, answers, root=ROOT, build=None):
+        """([what to type], [right?], the lines of code) as the command prints. `answers`: bytes."""
         with tempfile.TemporaryDirectory() as mine:
             environment = os.environ | {
-                "COURSE_ROOT": str(ROOT),
-                "COURSE_BUILD_DIR": str(self.program.parent.parent),
+                "COURSE_ROOT": str(root),
+                "COURSE_BUILD_DIR": str(build or self.program.parent.parent),
                 "COURSE_MY": mine,
             }
             done = subprocess.run(
                 [self.program, "quiz", day],
-                input="".join(answer + "\n" for answer in answers),
+                input=b"".join(answer + b"\n" for answer in answers),
                 env=environment,
                 capture_output=True,
-                text=True,
-                check=True,
+                check=False,
             )
+            self.assertEqual(done.returncode, 0, done.stderr.decode())
             kept = json.loads((pathlib.Path(mine) / "progress.json").read_text())["questions"]
-        asked = re.findall(r"Your answer \((.*?)\): ", done.stdout)
-        return asked, [kept[f"{quizzes.short_name(day)}/{i + 1}"] for i in range(len(answers))]
+        text = done.stdout.decode(errors="replace")
+        asked = re.findall(r"Your answer \((.*?)\): ", text)
+        code = [(int(number), line) for number, line in re.findall(r"^  ( *\d+)  (.*)$", text, re.MULTILINE) if len(number) >= 4]
+        return asked, [kept.get(f"{quizzes.short_name(day)}/{i + 1}") for i in range(len(answers))], code
+
+    def ask_about(self, cases):
+        """Is it right? Of each (typed, key), as the command judges."""
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            for folder in ("day01_odd", "build"):
+                (root / folder).mkdir()
+            day = {"directory": "day01_odd", "number": 1, "topic": "odd", "title": "Odd", "part": "First"}
+            (root / "build/days.json").write_text(json.dumps({"backend": "cpu", "build_type": "Release", "days": [day]}))
+            (root / "day01_odd/odd.cu").write_text("int one() { return 1; }\n")
+            hints = "".join(f"### Hint {i}\nH.\n\n" for i in (1, 2, 3))
+            (root / "day01_odd/exercises.md").write_text(
+                f"# E\n\n## one\n- kernels: `one`\n- file: `odd.cu`\n- tests: `*/one`\n- minutes: 1\n\nDo.\n\n{hints}")
+            (root / "day01_odd/README.md").write_text("## Predict\n\n" + "".join(
+                f"{i}. What?\n   <details><summary>Answer</summary>**{key}**.</details>\n" for i, (_, key) in enumerate(cases, 1)))
+            return self.ask("day01_odd", [typed.encode() for typed, _ in cases], root, root / "build")[1]
 
     def test_questions_and_answers_of_all_days(self):
-        cases, judged = [], []
+        cases, judged, of_lines = [], [], []
         for number, (day, questions) in enumerate(all_questions()):
-            answers = []
+            answers, shown = [], []
             for place, question in enumerate(questions):
-                # Every other answer is another letter, or a number that only "about" accepts.
-                wrong = "d" if question.is_choice() else f"{1.2 * question.number() + 1e-9:.9g}"
-                answers.append(wrong if (number + place) % 2 else question.key)
-            expected, right = self.ask(day, answers)
+                # Every other answer is another letter or line, or a number that only "about" accepts.
+                is_wrong = (number + place) % 2
+                if question.is_line():
+                    lines = quizzes.lines_of(question, (ROOT / day / question.file).read_text())
+                    shown += enumerate(lines.texts, lines.first)
+                    answers.append(str(lines.right - is_wrong))
+                    of_lines.append(not is_wrong)
+                else:
+                    wrong = "d" if question.is_choice() else f"{1.2 * question.number() + 1e-9:.9g}"
+                    answers.append(wrong if is_wrong else question.key)
+            expected, right, code = self.ask(day, [answer.encode() for answer in answers])
             self.assertEqual(expected, [question.expected() for question in questions], day)
-            cases += [(answer, data_of(question)) for answer, question in zip(answers, questions)]
+            self.assertEqual(code, shown, day)
+            cases += [(answer, data_of(question, ROOT / day)) for answer, question in zip(answers, questions)]
             judged += right
         self.assertGreater(judged.count(True), 90)
         self.assertGreater(judged.count(False), 70)
+        self.assertEqual(set(of_lines), {True, False})
         self.assertEqual(in_script("([typed, question]) => isRight(typed, question)", cases), judged)
+
+    def test_what_is_odd_to_type_is_judged_alike(self):
+        """White space, digits and letters beyond ASCII, numbers at the 64th byte, and random answers."""
+        keys = ["4", "about 12 \u00b5s", "12 ms", "16 GiB", "1,024 threads", "0.5 ms", "b", "k", "-1", "about 0.3"]
+        spaces = ["\u00a0", "\u2003", "\u202f", "\ufeff", "\u2028", "\v", "\f", "\t", "\r", "\x85", "\u200b"]
+        odd = [front + key + behind for key in keys for space in spaces for front, behind in ((space, ""), ("", space), ("", space + "x"))]
+        odd += [f"12{space}{unit}" for space in spaces for unit in ("ms", "\u00b5s", "\u03bcs", "\u039cs", "M\u0130B", "\u017f")]
+        odd += [f"{number}{space}{operator}{space}2" for number in ("4", "4.") for space in spaces for operator in "-x*"]
+        odd += ["\u0664", "\uff14", "4\u0664", "\u212a", "\uff42", "B\u0301", "\u00b5"]
+        random = Random(53)
+        alphabet = "0123456789.,-+eE xX*/^umkgbBsSGIi\u00b5\u00a0\t\v\f\r" + "4412bk"
+        odd += ["".join(random.choices(alphabet, k=random.randint(1, 8))) for _ in range(500)]
+        odd += [key[:-1] + random.choice(alphabet) + random.choice(alphabet) for key in keys for _ in range(20) if len(key) > 1]
+        odd = [typed for typed in dict.fromkeys(odd) if typed.strip(" \t\r\n")]
+        cases = [(typed, key) for i, typed in enumerate(odd) for key in random.sample(keys, 3 if i < 300 else 1)]
+        cases += [(front + key + behind, key) for key in keys for front in (" ", "\t", "") for behind in ("", " ", "\r", ", or so", ".", "\v")]
+        cases += [("0" * n + typed, key) for n in range(57, 66) for typed, key in (("4", "4"), ("12 \u00b5s", "12 ms"), ("12 ms", "about 12 \u00b5s"))]
+        right = []
+        for begin in range(0, len(cases), 100):  # the command writes all answers after each one
+            right += self.ask_about(cases[begin : begin + 100])
+        data = {key: data_of(quizzes.Question("", key, "", "")) for key in keys}
+        judged = in_script("([typed, question]) => isRight(typed, question)", [(typed, data[key]) for typed, key in cases])
+        other = [(typed, key, command) for (typed, key), command, page in zip(cases, right, judged) if command != page]
+        self.assertEqual(other, [], "typed, key, what the command says")
+        self.assertGreater(judged.count(True), 150)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
       x: Number(path.dataset.x),
       y: Number(path.dataset.y),
       series: path.closest("[data-series]").dataset.series,
+      isSmall: path.classList.contains("chart-dot"), // of a sweep: the keyboard goes along the line only
       text: takeTitle(path),
     }));
     if (points.length === 0) return; // bars have their figures beside them
@@ -47,7 +48,7 @@
       highlight(chosen);
     }
 
-    svg.addEventListener("pointermove", (event) => {
+    function showNearest(event) {
       const box = svg.getBoundingClientRect();
       const scale = box.width / svg.viewBox.baseVal.width;
       const distance = (point) =>
@@ -56,13 +57,17 @@
       const nearest = candidates.reduce((best, point) => (distance(point) < distance(best) ? point : best), candidates[0]);
       if (nearest && distance(nearest) < 40) show(nearest);
       else hide();
-    });
-    svg.addEventListener("pointerleave", hide);
+    }
+    svg.addEventListener("pointermove", showNearest);
+    svg.addEventListener("pointerdown", showNearest);
+    // What a finger has tapped stays until it taps elsewhere.
+    svg.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") hide(); });
+    document.addEventListener("pointerdown", (event) => { if (!figure.contains(event.target)) hide(); });
 
     // A name in the legend becomes a button; with the arrow keys it goes from point to point.
     for (const item of figure.querySelectorAll(".chart-legend li")) {
       const series = item.dataset.series;
-      const own = points.filter((point) => point.series === series);
+      const own = points.filter((point) => point.series === series && !point.isSmall);
       if (own.length === 0) continue;
       const button = document.createElement("button");
       button.type = "button";

@@ -10,30 +10,36 @@
 
   // --- Judging ---
 
+  // As in C++: a text is its bytes in UTF-8, and only ASCII has white space, digits and cases.
+
+  const inBytes = (text) => Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
+  const lower = (text) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  const trimmed = (text) => text.replace(/^[ \t\r\n]+/, "").replace(/[ \t\r\n]+$/, "");
+
   // The number that `text` begins with, if a unit follows it or nothing; else null.
   function numberIn(text) {
     text = text.slice(0, 64);
-    const thousands = /^[-+]?\d{1,3}(?:,\d{3})+(?![\d,])/.exec(text);
+    const thousands = /^[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])/.exec(text);
     if (thousands) text = thousands[0].replaceAll(",", "") + text.slice(thousands[0].length);
-    const number = /^[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?/.exec(text);
-    if (!number || /^\s*(?:[\^*/]|[-+.,x]?\s*\d)/.test(text.slice(number[0].length))) return null;
+    const number = /^[-+]?(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?/.exec(text);
+    if (!number || /^[ \t-\r]*(?:[\^*/]|[-+.,x]?[ \t-\r]*[0-9])/.test(text.slice(number[0].length))) return null;
     return Number(number[0].replace(",", "."));
   }
 
   // The unit of time or of memory behind the number that `text` begins with: "us", "gb", " s", "".
   function unitIn(text) {
-    const match = /^[-+.,\d]*(?:e[-+]?\d+)?\s*(n|u|\u00b5|\u03bc|m|k|g|t)?(s|i?b|bytes?)(?![a-z])/i.exec(
-      text.split("\n")[0].slice(0, 64));
+    const match = /^[-+.,0-9]*(?:e[-+]?[0-9]+)?[ \t-\r]*(n|u|\xc2\xb5|\xce\xbc|m|k|g|t)?(s|i?b|bytes?)(?![a-z])[^\n\r]*$/.exec(
+      lower(text.split("\n")[0].slice(0, 64)));
     if (!match) return "";
-    const prefix = (match[1] || " ").toLowerCase();
-    return (prefix === "\u00b5" || prefix === "\u03bc" ? "u" : prefix) + (match[2].toLowerCase() === "s" ? "s" : "b");
+    const prefix = match[1] || " ";
+    return (prefix.length > 1 ? "u" : prefix) + (match[2] === "s" ? "s" : "b");
   }
 
-  // `question`: the data of an answer: kind, key, value, unit, about.
+  // `question`: the data of an answer: kind, key, value, unit, about. A line is a number, too.
   function isRight(typed, question) {
-    typed = typed.trim();
+    typed = trimmed(inBytes(typed));
     if (question.kind === "choice")
-      return typed !== "" && typed[0].toLowerCase() === question.key.toLowerCase() &&
+      return typed !== "" && lower(typed[0]) === lower(question.key) &&
         (typed.length === 1 || ") .:,".includes(typed[1]));
     if (typed.startsWith("about ")) typed = typed.slice("about ".length);
     const unit = unitIn(typed);
@@ -45,7 +51,7 @@
 
   // Whether `typed` can be judged: a word in place of a number is no answer yet.
   function isAnswer(typed, question) {
-    typed = typed.trim();
+    typed = trimmed(inBytes(typed));
     return typed !== "" && (question.kind === "choice" || numberIn(typed.replace(/^about /, "")) !== null);
   }
 
@@ -148,10 +154,30 @@
     return element("div", { class: "quiz-number" }, label, input);
   }
 
+  // The lines of a function become radio buttons; the number of one can be typed, too.
+  function lineField(answer, id) {
+    const code = answer.previousElementSibling;
+    const input = element("input", { type: "text", id, autocomplete: "off", spellcheck: "false", inputmode: "numeric" });
+    const lines = element("fieldset", { class: "quiz-lines highlight" }, element("legend", { class: "quiz-hidden" }, code.getAttribute("aria-label")));
+    for (const line of code.querySelectorAll(".quiz-line")) {
+      const number = line.dataset.line;
+      const radio = element("input", { type: "radio", name: id, value: number, "aria-label": `${number}: ${line.textContent.trim() || "an empty line"}` });
+      lines.append(element("label", { class: "quiz-line", "data-line": number }, radio, ...line.childNodes));
+    }
+    lines.addEventListener("change", (event) => { input.value = event.target.value; });
+    input.addEventListener("input", () => {
+      for (const radio of lines.querySelectorAll("input")) radio.checked = radio.value === input.value.trim();
+    });
+    code.remove();
+    const label = element("label", { for: id }, "Choose a line, or type its number ");
+    return element("div", { class: "quiz-choose" }, lines, element("div", { class: "quiz-number" }, label, input));
+  }
+
   function addForm(answer, refresh) {
     const question = answer.dataset;
     const id = "quiz-" + question.quiz.replace(/\W/g, "-");
-    const field = question.kind === "choice" ? choiceField(answer, id) : numberField(answer, id);
+    const fields = { choice: choiceField, line: lineField, number: numberField };
+    const field = fields[question.kind](answer, id);
     const result = element("p", { class: "quiz-result", role: "status" });
     const form = element("form", { class: "quiz-form" }, field,
       element("button", { type: "submit", class: "quiz-button" }, "Check"), result);
@@ -164,10 +190,11 @@
       event.preventDefault();
       const typed = question.kind === "choice"
         ? (form.querySelector("input:checked") || { value: "" }).value
-        : form.querySelector("input").value;
+        : form.querySelector("input[type=text]").value;
       if (!isAnswer(typed, question)) {
         result.className = "quiz-result";
-        result.textContent = question.kind === "choice" ? "Choose one first." : "Type a number first.";
+        result.textContent = question.kind === "choice" ? "Choose one first."
+          : question.kind === "line" ? "Choose a line first." : "Type a number first.";
         return;
       }
       const right = isRight(typed, question);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <regex>
 
+#include "functions.hpp"
 #include "text_file.hpp"
 
 namespace course::tool {
@@ -69,6 +70,11 @@ bool is_letter(std::string_view key) {
     return key.size() == 1 && std::isalpha(static_cast<unsigned char>(key[0])) != 0;
 }
 
+// "`sum += in[i];`"
+bool is_code(std::string_view key) {
+    return key.size() > 2 && key.starts_with('`') && key.ends_with('`');
+}
+
 // Reads the lines of the section, one question after the other.
 class Parser {
   public:
@@ -114,13 +120,22 @@ class Parser {
             answer.starts_with(kBold) ? answer.find(kBold, kBold.size()) : std::string_view::npos;
         if (end == std::string_view::npos) fail("the answer has no key; expected **key** first");
         const std::string_view key = trimmed(answer.substr(kBold.size(), end - kBold.size()));
-        if (!is_letter(key) && !number_in(key.starts_with(kAbout) ? key.substr(kAbout.size()) : key))
-            fail(fmt::format("the key is '{}'; expected a number or a letter", key));
+        const std::string question(trimmed(text.substr(0, open)));
+        static const std::regex kFunction(R"(\[`(\w+)`\]\(([^)\s#]+)\))");
+        std::smatch match;
+        std::string function, source;
+        if (is_code(key)) {
+            if (!std::regex_search(question, match, kFunction))
+                fail("the key is a line of code; expected [`function`](file) in the question");
+            function = match.str(1);
+            source = match.str(2);
+        } else if (!is_letter(key) && !number_in(key.starts_with(kAbout) ? key.substr(kAbout.size()) : key)) {
+            fail(fmt::format("the key is '{}'; expected a number, a letter or `code`", key));
+        }
         answer.remove_prefix(end + kBold.size());
         while (!answer.empty() && (answer.front() == '.' || answer.front() == ':' || answer.front() == ','))
             answer.remove_prefix(1);
-        questions_.push_back(
-            {std::string(trimmed(text.substr(0, open))), std::string(key), std::string(trimmed(answer))});
+        questions_.push_back({question, std::string(key), std::string(trimmed(answer)), function, source});
         text_.clear();
     }
 
@@ -150,6 +165,29 @@ std::vector<Question> parse_questions(std::string_view readme, std::string_view 
     return seen ? parser.result() : std::vector<Question>();
 }
 
+NumberedLines lines_of(const Question& question, std::string_view source) {
+    const auto fail = [&question](const std::string& what) {
+        throw QuestionError(fmt::format("{}: {}", question.file, what));
+    };
+    const auto found = find_functions(source, question.function);
+    if (found.size() != 1)
+        fail(fmt::format("there are {} definitions of {}; expected one", found.size(), question.function));
+    NumberedLines lines;
+    lines.first = line_at(source, found[0].head);
+    std::string_view rest = source.substr(found[0].head, found[0].body_end - found[0].head);
+    const std::string_view key = std::string_view(question.key).substr(1, question.key.size() - 2);
+    int having = 0;
+    while (!rest.empty()) {
+        lines.texts.emplace_back(next_line(rest));
+        if (lines.texts.back().find(key) == std::string::npos) continue;
+        lines.right = lines.first + static_cast<int>(lines.texts.size()) - 1;
+        ++having;
+    }
+    if (having != 1)
+        fail(fmt::format("{} lines of {} have {}; expected one", having, question.function, question.key));
+    return lines;
+}
+
 bool is_right(std::string_view answer, std::string_view key) {
     answer = trimmed(answer);
     if (is_letter(key))
@@ -172,6 +210,7 @@ bool is_right(std::string_view answer, std::string_view key) {
 
 std::string expected_answer(std::string_view key) {
     if (is_letter(key)) return "a letter";
+    if (is_code(key)) return "the number of a line";
     const bool is_about = key.starts_with(kAbout);
     if (is_about) key.remove_prefix(kAbout.size());
     const auto end = key.find_first_not_of("-0123456789.,");

@@ -423,6 +423,25 @@ TEST_F(Learner, AQuizCountsTheFirstAnswerToEachQuestion) {
     EXPECT_EQ(course({"quiz"}), kUsage);
 }
 
+TEST_F(Learner, AQuizShowsTheLinesOfAKernel) {
+    directory_.write("day01_add/sum.cuh",
+                     "int x;\n\n__global__ void sum(int n) {\n    n += 1;\n    n -= 1;\n}\n");
+    const std::string question =
+        "## Predict\n\n1. Which line of [`sum`](sum.cuh) adds?\n"
+        "   <details><summary>Answer</summary>**`n += 1;`**. It does.</details>\n";
+    directory_.write("day01_add/README.md", question);
+    EXPECT_EQ(quiz("5\n"), kSuccess) << said();
+    EXPECT_TRUE(says("  day01_add/sum.cuh\n     3  __global__ void sum(int n) {\n     4      n += 1;\n"));
+    EXPECT_TRUE(says("Your answer (the number of a line): "));
+    EXPECT_TRUE(says("It is line 4: `n += 1;`"));
+    EXPECT_TRUE(says("0 of 1 right"));
+    EXPECT_EQ(quiz("4\n"), kSuccess) << said();
+    EXPECT_TRUE(says("Right."));
+    directory_.write("day01_add/sum.cuh", "__global__ void sum(int n) {}\n");
+    EXPECT_EQ(quiz("4\n"), kFailed);
+    EXPECT_TRUE(says("sum.cuh: 0 lines of sum have `n += 1;`; expected one"));
+}
+
 TEST_F(Learner, TheProgramOfALessonIsRunByItself) {
     EXPECT_EQ(course({"run", "day01", "--program"}), kUsage);
     EXPECT_TRUE(says("--program: day01_add has one program, with versions: --only chooses one"));

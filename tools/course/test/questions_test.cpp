@@ -55,7 +55,7 @@ TEST(Questions, AReadmeMayHaveNone) {
 TEST(Questions, AnErrorNamesItsLine) {
     EXPECT_EQ(error_of(kReadme, "**4**", "4"), "README.md:11: the answer has no key; expected **key** first");
     EXPECT_EQ(error_of(kReadme, "**4**", "**four**"),
-              "README.md:11: the key is 'four'; expected a number or a letter");
+              "README.md:11: the key is 'four'; expected a number, a letter or `code`");
     EXPECT_EQ(error_of(kReadme, "1. How", "How"), "README.md:7: expected '1. question' first");
     EXPECT_EQ(error_of(kReadme, "eighth.</details>", "eighth."),
               "README.md:11: expected <details><summary>Answer</summary>**key**. why</details> behind the "
@@ -64,6 +64,61 @@ TEST(Questions, AnErrorNamesItsLine) {
               "README.md:13: there is text behind the answer");
     EXPECT_EQ(error_of("## Predict\n\n", "\n\n", "\n\n\n"),
               "README.md:3: there is no question; expected '1. question'");
+}
+
+// The text of an error, or "no error".
+std::string error_of_lines(const Question& question, std::string_view source) {
+    try {
+        lines_of(question, source);
+    } catch (const QuestionError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Questions, MayAskForALine) {
+    const std::string readme =
+        "## Predict\n\n1. Which line of [`sum`](sum.cuh) adds? It is in [`all`](b.cuh), too.\n"
+        "   <details><summary>Answer</summary>**`total += in[i];`**. The only one.</details>\n";
+    const Question question = parse_questions(readme, "README.md").at(0);
+    EXPECT_EQ(question.key, "`total += in[i];`");
+    EXPECT_EQ(question.function, "sum");
+    EXPECT_EQ(question.file, "sum.cuh");
+    EXPECT_EQ(error_of(readme, "[`sum`](sum.cuh) adds? It is in [`all`](b.cuh), too.", "`sum` adds?"),
+              "README.md:4: the key is a line of code; expected [`function`](file) in the question");
+    const std::string source =
+        "float sum(const float* in, int n);\n\n"
+        "// total += in[i];\n"
+        "template <int N>\n"
+        "__device__ float sum(const float* in, int n) {\n"
+        "    float total = 0;\n"
+        "    for (int i = 0; i < n; ++i)\n"
+        "        total += in[i];  // adds\n"
+        "    return total;\n"
+        "}\n\n"
+        "float more(float total) { total += in[i]; }\n";
+    const NumberedLines lines = lines_of(question, source);
+    EXPECT_EQ(lines.first, 4);
+    EXPECT_EQ(lines.right, 8);
+    ASSERT_EQ(lines.texts.size(), 7U);
+    EXPECT_EQ(lines.texts[0], "template <int N>");
+    EXPECT_EQ(lines.texts[6], "}");
+    EXPECT_TRUE(is_right("8", std::to_string(lines.right)));
+    EXPECT_FALSE(is_right("7", std::to_string(lines.right)));
+    EXPECT_EQ(expected_answer(question.key), "the number of a line");
+}
+
+TEST(Questions, ALineThatIsNotThereExactlyOnceIsAnError) {
+    const Question question{"", "`++n;`", "", "count", "count.cuh"};
+    EXPECT_EQ(error_of_lines(question, "void count(int n) {\n    ++n;\n}\n"), "no error");
+    EXPECT_EQ(error_of_lines(question, "void count(int n) {\n    ++n;\n    ++n;\n}\n"),
+              "count.cuh: 2 lines of count have `++n;`; expected one");
+    EXPECT_EQ(error_of_lines(question, "void count(int n) {\n    n++;\n}\n"),
+              "count.cuh: 0 lines of count have `++n;`; expected one");
+    EXPECT_EQ(error_of_lines(question, "void other(int n) {\n    ++n;\n}\n"),
+              "count.cuh: there are 0 definitions of count; expected one");
+    EXPECT_EQ(error_of_lines(question, "void count(int n) {\n ++n;\n}\nvoid count(long n) {\n ++n;\n}\n"),
+              "count.cuh: there are 2 definitions of count; expected one");
 }
 
 TEST(Questions, NumbersAreComparedAsNumbers) {

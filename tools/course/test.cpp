@@ -87,7 +87,8 @@ int test_days(const Checkout& checkout, const TestOptions& options) {
         if (options.half == TestHalf::kLessons)
             command.insert(command.end(), {"--label-exclude", "^thorough$"});
         if (options.half == TestHalf::kRest) command.insert(command.end(), {"--label-regex", "^thorough$"});
-        // For .ci/run, which takes days by turns: no tests with a label that this regular expression matches.
+        // For .ci/run, which takes days by turns: no tests with a label that this regular
+        // expression matches.
         const char* without = std::getenv("COURSE_TEST_WITHOUT");
         if (options.half == TestHalf::kRest && without != nullptr)
             command.insert(command.end(), {"--label-exclude", without});

@@ -6,6 +6,7 @@ Each check_... function takes a Browser and returns a list of faults, as text; a
 import contextlib
 import pathlib
 import shutil
+import urllib.parse
 
 SIZES = {"phone": (390, 844), "desktop": (1400, 900)}
 THEMES = ("light", "dark")
@@ -27,6 +28,8 @@ SIDEWAYS = """() => {
 }"""
 CUT = """() => [...document.querySelectorAll("article .highlight-cuda pre, article .highlight-sh pre")].filter(pre => pre.scrollWidth > pre.clientWidth + 1)
   .slice(0, 3).map(pre => pre.innerText.split("\\n")[0])"""
+SETTLED = """() => { const now = document.querySelectorAll("#search-results li").length, before = window.resultsBefore;
+  window.resultsBefore = now; return now === before; }"""
 WIDER = "() => document.scrollingElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -66,13 +69,15 @@ class Browser:
                                              reduced_motion="reduce", service_workers="block")
         context.set_default_timeout(10000)
         page, wrong = context.new_page(), []
-        page.on("console", lambda message: wrong.append(f"console: {message.text}") if message.type == "error" else None)
+        address = path if path.startswith("http:") else (self.root / path).as_uri()
+        page.on("console", lambda message: wrong.append(f"console: {message.text}")
+                if message.type == "error" and not (address.startswith("http:") and message.location["url"] == address) else None)  # 404 is right there
         page.on("pageerror", lambda error: wrong.append(f"script: {error.message}"))
         page.on("request", lambda request: wrong.append(f"asks another host: {request.url}")
-                if not request.url.startswith(("file:", "data:", "blob:", "about:")) else None)
+                if not request.url.startswith(("file:", "data:", "blob:", "about:", urllib.parse.urljoin(address, "/"))) else None)
         page.on("requestfailed", lambda request: wrong.append(f"not loaded: {request.url.removeprefix(self.root.as_uri() + '/')}"))
         try:
-            page.goto((self.root / path).as_uri(), wait_until="load")
+            page.goto(address, wait_until="load")
             yield page, wrong
         finally:
             context.close()
@@ -122,7 +127,7 @@ def check_search(browser, front, terms):
             page.keyboard.press("Enter")
             with contextlib.suppress(browser.TimeoutError):
                 page.wait_for_function("document.querySelectorAll('#search-results li a').length > 0")
-            page.wait_for_timeout(300)
+                page.wait_for_function(SETTLED, polling=400)
             addresses = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
             addresses = [address.removeprefix(browser.root.as_uri() + "/") for address in dict.fromkeys(addresses)][:10]
             context = page.locator("#search-results .search-context").all_inner_texts()

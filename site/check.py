@@ -11,16 +11,20 @@ usage: site/check.py [--html DIR] [--links] [--only TYPE...] [--install]
 Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
 Playwright, which is installed into build/site/check-venv: each type of page at the width of a phone and of a desktop, in the light and
 in the dark theme; the search; a quiz and a replay by keyboard; the lanes, addresses, banks and sectors of each day's replays; a day
-without JavaScript.
+without JavaScript. 404.html comes from a server on this machine.
 
 Exit codes: 0 all passed or skipped, 1 something failed, 2 a wrong argument or no site there.
 """
 import argparse
+import contextlib
+import functools
+import http.server
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -30,6 +34,7 @@ REQUIREMENTS = HERE / "requirements-check.txt"
 sys.path[:0] = [str(HERE), str(ROOT / "scripts")]
 
 import browser as browsers  # noqa: E402
+import build  # noqa: E402
 import page_links  # noqa: E402
 import record_traces  # noqa: E402
 import replay_check  # noqa: E402
@@ -185,6 +190,20 @@ def check_headings(html, tally):
     tally.add(f"headings: {len(texts)} pages", faults, time.monotonic() - start)
 
 
+@contextlib.contextmanager
+def served(html):
+    """Serves the site as ./course site --serve does; yields its address. 404.html is shown at addresses that do not exist."""
+    class Quiet(build.Handler):
+        def log_message(self, *_):
+            pass
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(html))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+
+
 def check_in_browser(html, tally, only):
     pages = find_pages(html)
     with browsers.Browser(html) as browser:
@@ -194,8 +213,10 @@ def check_in_browser(html, tally, only):
             if path is None:
                 tally.add(f"{kind} page", [f"there is none of {', '.join(PAGE_TYPES[kind])}"])
                 continue
-            for size in browsers.SIZES:
-                tally.run(f"{kind} page {path}, {size}", browsers.check_looks, browser, path, size, REPEATED + (SEEN_ON_FRONT if kind != "front" else []))
+            with served(html) if kind == "404" else contextlib.nullcontext("") as address:
+                for size in browsers.SIZES:
+                    tally.run(f"{kind} page {path}, {size}", browsers.check_looks, browser, f"{address}no/such/{path}" if address else path, size,
+                              REPEATED + (SEEN_ON_FRONT if kind != "front" else []))
         for name, (description, kind, check, arguments) in STEPS.items():
             if pages[kind] and (not only or name in only):
                 tally.run(description, check, browser, pages[kind], *arguments)

@@ -29,6 +29,7 @@ myst_enable_extensions = ["strikethrough"]
 myst_url_schemes = ["http", "https", "mailto", "course"]
 
 html_theme = "furo"
+html_favicon = "static/favicon.svg"
 html_title = "CUDA, day by day"
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#2f6b00", "color-brand-content": "#2f6b00", "color-brand-visited": "#5a3d8a"},

@@ -13,6 +13,7 @@ CUDA = {".cu", ".cuh", ".hpp", ".cpp", ".h"}
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title} - CUDA, day by day</title>
+<link rel="icon" href="{top}/_static/favicon.svg">
 <link rel="stylesheet" href="{top}/_static/pygments.css"><link rel="stylesheet" href="{top}/_static/styles/furo.css">
 <link rel="stylesheet" href="{top}/_static/course.css"><script src="{top}/_static/course.js"></script></head>
 <body class="source"><script>document.body.dataset.theme = localStorage.getItem("theme") || "auto"</script>

@@ -26,6 +26,11 @@ PAGE = """<!doctype html>
 """
 
 
+def coloured_lines(text, name):
+    """HTML of each line, coloured as in the file `name`."""
+    return highlight(text, lexer_for(name), HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
+
+
 class Lines(HtmlFormatter):
     """Each line in a span of its own, with a number that links to it."""
 
@@ -44,11 +49,6 @@ def lexer_for(name):
         lexer = get_lexer_by_name("text")
     lexer.stripnl = False
     return lexer
-
-
-def coloured_lines(text, name):
-    """HTML of each line, coloured as in the file `name`."""
-    return highlight(text, lexer_for(name), HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
 
 
 def whole_page(address, title, body, day=None, beside=""):

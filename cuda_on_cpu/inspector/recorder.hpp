@@ -239,7 +239,8 @@ class Recorder final : public BlockObserver {
         RawTrace trace;
         // Where each lane has last arrived at a barrier or a collective.
         std::array<Place, kLanes> waits_at{};
-        // A sync point in the trace of a lane has the number of its step here, plus 1, as its address.
+        // A sync point in the trace of a lane has the number of its step here, plus 1, as its
+        // address.
         std::vector<PendingStep> pending;
         // A matrix load whose collective has not completed.
         std::vector<RawStep> matrix_load;

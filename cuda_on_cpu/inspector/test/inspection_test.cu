@@ -849,7 +849,8 @@ __global__ void second_warp(const float* in, float* out) {
     if (threadIdx.x >= 32 && threadIdx.x % 2 == 1) out[threadIdx.x] = in[threadIdx.x];
 }
 
-// The kinds of the steps of a trace, one letter each: load, store, barrier, collective, matrix_load.
+// The kinds of the steps of a trace, one letter each: load, store, barrier, collective,
+// matrix_load.
 std::string kinds(const KernelInspection& kernel) {
     std::string text;
     for (const cuda_on_cpu::TraceStep& step : kernel.trace.value().recorded)

@@ -32,12 +32,18 @@ SIZES = {
     "day15_reduction": "65536",
     "day16_scan": "8192",
     "day17_filter": "8192",
-    "day18_merge": "8192",
+    "day18_merge": "1024",
+    "day19_sort": "2048",
+    "day20_softmax": "4096",
+    "day21_softmax_rows": "8x1000",
+    "day24_single_pass": "16384",
 }
 # More kernels than that are no lesson: a version that launches one for each of many sizes.
-MOST_KERNELS = 4
+MOST_KERNELS = 5
 # With fewer requests there is nothing to step through: a version that calculates in registers.
 FEWEST_REQUESTS = 2
+# Chooses among the other versions by the problem's size.
+CHOICE = "auto"
 
 
 def text_hash(text):
@@ -92,8 +98,8 @@ def kept_of(traces):
     """Of the core's traces those that a day keeps."""
     of_version = {}
     for trace in core_of(traces):
-        # A warp without a step did nothing: of a kernel that its host file launches for nothing.
-        if trace["recorded"]:
+        # Without a step the kernel did nothing for this problem.
+        if trace["recorded"] and trace["version"] != CHOICE:
             of_version.setdefault(trace["version"], []).append(trace)
     return [trace for of_one in of_version.values() if is_worth_a_replay(of_one) for trace in of_one[:MOST_KERNELS]]
 

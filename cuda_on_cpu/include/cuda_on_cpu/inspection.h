@@ -83,8 +83,8 @@ struct TraceStep {
     bool operator==(const TraceStep&) const = default;
 };
 
-// What one warp did, in an order in which a GPU may have executed it: the first warp that accesses
-// counted memory, of the first watched block that has one, in the kernel's first launch.
+// What one warp did, in an order in which a GPU may have executed it: of the watched warps of the
+// kernel's first launch the one with the most recorded requests, the first of these.
 struct WarpTrace {
     std::array<unsigned, 3> block{};
     unsigned warp = 0;

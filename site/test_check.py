@@ -44,7 +44,7 @@ document.querySelector("div").addEventListener("keydown", event => {
 THEME = HEAD.format("Theme", "") + """<h1>Theme</h1><button class="theme-toggle">Theme</button><script>"use strict";
 const show = () => { document.body.style.background = localStorage.getItem("theme") || "white"; }; show();
 document.querySelector("button").addEventListener("click", () => { localStorage.setItem("theme", "black"); show(); });</script></main></body></html>"""
-SLIDES = HEAD.format("Slides", "") + """<section class="slide">1</section><section class="slide">2</section><section class="slide">3</section>
+SLIDES = HEAD.format("Slides", "") + """<section class="slide"><h1>1</h1></section><section class="slide">2</section><section class="slide">3</section>
 <style>.stepped .slide:not(.current) { display: none } @media print { .stepped .slide { display: block !important; break-after: page } .slide:last-child { break-after: auto } }</style>
 <script>"use strict"; const all = [...document.querySelectorAll(".slide")]; let at = 0;
 const show = to => { at = Math.min(Math.max(to, 0), 2); all.forEach((one, i) => one.classList.toggle("current", i === at)); };

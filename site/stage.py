@@ -187,10 +187,10 @@ def facts(root, day):
     return " · ".join(found) + "\n"
 
 
-def way_on(root, day, days):
+def way_on(root, day, days, here="README.md"):
     """A line for the foot of a day and of its exercises: the other pages of the day, and the next day."""
     others = [("exercises.md", "Exercises"), ("beyond/README.md", "Beyond")]
-    parts = [f"[{title}](../{day.folder}/{name})" for name, title in others if (root / day.folder / name).is_file()]
+    parts = [f"[{title}](../{day.folder}/{name})" for name, title in others if name != here and (root / day.folder / name).is_file()]
     if (root / f"docs/measured/{day.folder}.md").is_file():
         parts.append(f"[Measured](../docs/measured/{day.folder}.md)")
     after = days[days.index(day) + 1:][:1]
@@ -447,6 +447,8 @@ def stage(root, target, repository=None):
             text = quizzes.transform(folder, text, root)
         if path.endswith("/exercises.md"):
             text = folded_hints(exercise_sheet(text, short_name(folder)))
+            if path == f"{folder}/exercises.md" and folder in folders:
+                text = text.rstrip() + way_on(root, folders[folder], days, "exercises.md")
         if path == f"{folder}/README.md" and folder in folders:
             text = below_title(text, facts(root, folders[folder]))
         if path in changes.FILES:

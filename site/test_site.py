@@ -203,6 +203,7 @@ class Texts(Tree):
         day, following = stage.read_days(self.root)
         self.assertEqual(stage.way_on(self.root, day, [day, following]),
                          "\n\n**Go on:** [Exercises](../day01_vectors/exercises.md) · next day: [03 Warps](../day03_vectors/README.md)\n")
+        self.assertEqual(stage.way_on(self.root, day, [day, following], "exercises.md"), "\n\n**Go on:** next day: [03 Warps](../day03_vectors/README.md)\n")
         self.assertEqual(stage.way_on(self.root, following, [day, following]), "")
 
     def test_a_search_shows_words_and_no_marks(self):

@@ -1,7 +1,8 @@
 """A kernel in the page: the kernels of days 1, 5, 6 and 15 and the part of the runtime that runs them, compiled to WebAssembly.
 
 build() makes one script, run_here_kernels.js, with Debian's emscripten; without emscripten there is none, and the pages leave the part
-out. part() is the HTML of one kernel's page; static/run_here.js makes a form of it and runs the kernel in a worker.
+out. A source that emscripten cannot compile is an error. part() is the HTML of one kernel's page; static/run_here.js makes a form of it
+and runs the kernel in a worker.
 """
 import concurrent.futures
 import hashlib
@@ -40,7 +41,7 @@ window.runHereKernels = function () {
         said.push(String(error.message || error));
       }
       self.postMessage({result, said, ms: performance.now() - start});
-    });
+    }).catch(error => self.postMessage({result: "", said: [String(error.message || error)], ms: 0}));
   };
 };
 """
@@ -51,6 +52,10 @@ window.runHereKernels = function () {
 
 class BuildError(Exception):
     """The script cannot be made; the text says why."""
+
+
+class NoEmscripten(BuildError):
+    """A tool is not installed: the site can do without the script."""
 
 
 def script(root):
@@ -89,7 +94,7 @@ def translator(root):
             return built
     own = root / FOLDER / "cuda_on_cpu_compile"
     if not shutil.which("g++"):
-        raise BuildError("there is neither a build of the course nor g++")
+        raise NoEmscripten("there is neither a build of the course nor g++")
     sources = [str(path) for path in [root / "cuda_on_cpu/process/child_process.cpp", *sorted((root / "cuda_on_cpu/translator").glob("*.cpp"))]]
     run(root, ["g++", "-std=c++20", "-O0", "-Icuda_on_cpu/process", "-Icuda_on_cpu/translator", *sources, "-o", str(own)])
     return own
@@ -109,11 +114,12 @@ def compile_script(root, folder):
 
 
 def build(root):
-    """Makes the script unless it is there, made from the same sources. Returns a line that says what has been done."""
+    """Makes the script unless it is there, made from the same sources. Returns a line that says what has been done; raises a BuildError if
+    the tools are there and fail."""
     target, stamp = script(root), root / FOLDER / "made_from"
     try:
         if not shutil.which("em++"):
-            raise BuildError("there is no em++ (apt-get install emscripten)")
+            raise NoEmscripten("there is no em++ (apt-get install emscripten)")
         version = subprocess.run(["em++", "--version"], capture_output=True, text=True).stdout
         wanted = fingerprint(root, version)
         if not (target.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == wanted):
@@ -122,6 +128,8 @@ def build(root):
             stamp.write_text(wanted, encoding="utf-8")
     except BuildError as error:
         target.unlink(missing_ok=True)
+        if not isinstance(error, NoEmscripten):
+            raise
         return f"kernels cannot be run in the pages: {error}"
     return f"kernels can be run in the pages: {SCRIPT}, {target.stat().st_size / 1e3:.0f} kB"
 

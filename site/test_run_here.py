@@ -11,6 +11,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import build  # noqa: E402
 import kernels  # noqa: E402
 import run_here  # noqa: E402
 
@@ -89,11 +90,30 @@ class InNode(unittest.TestCase):
         self.assertEqual(bounded["said"], ["block (512, 1) has more threads than its __launch_bounds__(256)"])
 
 
+@unittest.skipUnless(shutil.which("node"), "no Node.js")
+class Worker(unittest.TestCase):
+    def test_a_module_that_cannot_be_loaded_is_an_answer(self):
+        page = run_here.SCRIPT_TEXT % 'const kernels = () => Promise.reject(new Error("no memory"));'
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "script.js"
+            path.write_text(page)
+            done = subprocess.run(["node", "-e", IN_NODE, str(path)], input='[["k", [1]]]', capture_output=True, text=True)
+        self.assertEqual(done.stdout, '{"result":"","said":["no memory"],"ms":0}\n', done.stderr)
+
+
 class WithoutEmscripten(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
+
+    def tool(self, name, text):
+        """A program in place of a compiler or of a translator."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return path
 
     def test_the_part_is_left_out_and_the_build_says_so(self):
         run_here.script(self.root).parent.mkdir(parents=True)
@@ -104,13 +124,22 @@ class WithoutEmscripten(unittest.TestCase):
         self.assertFalse(run_here.script(self.root).exists())
         self.assertEqual(run_here.part(self.root, "transpose_tiled"), "")
 
-    def test_a_source_that_does_not_compile_leaves_the_part_out(self):
-        for name, text in (("em++", '[ "$1" = --version ] || { echo "a.cpp:1: error: no" >&2; exit 1; }'), ("g++", "exit 0")):
-            path = self.root / name
-            path.write_text(f"#!/bin/sh\n{text}\n")
-            path.chmod(0o755)
+    def test_a_source_that_does_not_compile_is_an_error(self):
+        self.tool("em++", '[ "$1" = --version ] || { echo "a.cpp:1: error: no" >&2; exit 1; }')
+        self.tool("g++", "exit 0")
         with mock.patch.dict(os.environ, {"PATH": f"{self.root}:/bin:/usr/bin"}):
-            self.assertRegex(run_here.build(self.root), r"^kernels cannot be run in the pages: \S+ failed: ")
+            with self.assertRaisesRegex(run_here.BuildError, r"^\S+ failed: ") as raised:
+                run_here.build(self.root)
+            self.assertNotIsInstance(raised.exception, run_here.NoEmscripten)
+            with mock.patch.object(build, "ROOT", self.root), mock.patch("sys.stderr") as said, mock.patch("stage.stage") as stage:
+                self.assertEqual(build.build(self.root / "out", "/"), 1)
+            stage.assert_not_called()
+            self.assertIn("the kernels that run in the pages cannot be compiled: ", "".join(call.args[0] for call in said.write.call_args_list))
+
+    def test_without_a_translator_and_a_compiler_the_part_is_left_out(self):
+        self.tool("em++", "exit 0")
+        with mock.patch.dict(os.environ, {"PATH": str(self.root)}):
+            self.assertEqual(run_here.build(self.root), "kernels cannot be run in the pages: there is neither a build of the course nor g++")
 
     def test_a_change_of_a_lesson_is_noticed(self):
         lesson = self.root / "day01_vector_add/vector_add.cuh"

@@ -1,6 +1,8 @@
 """Tests of build.py, stage.py, source.py and glossary.py: python3 -m unittest discover site, in the site's virtual environment."""
 import functools
 import http.server
+import importlib.util
+import os
 import pathlib
 import subprocess
 import sys
@@ -197,6 +199,31 @@ class Texts(Tree):
         self.assertNotIn("Next", source.neighbours(files[2], files))
         self.assertEqual(source.neighbours(files[0], files[:1]), "")
 
+    def test_a_source_page_is_made_anew_if_anything_that_it_shows_has_changed(self):
+        run, name, day = self.stage(), "day01_vectors/add.cuh", ("day01", "Day 1: vectors")
+        path = run.target / f"extra/source/{name}.html"
+
+        def made(day=day, files=(name,)):
+            with mock.patch("source.highlight", return_value="<pre></pre>") as highlight:
+                run.source_page(name, day, list(files))
+            self.assertEqual(path.read_text(), source.around(name, day, list(files))[0] + "<pre></pre>" + source.around(name, day, list(files))[1])
+            return highlight.called
+
+        self.assertTrue(made())
+        self.assertFalse(made())
+        self.assertTrue(made(day=("day01", "Day 1: sums")))
+        self.assertTrue(made(day=("day02", "Day 1: sums")))
+        self.assertTrue(made(day=None))
+        self.assertTrue(made(day=None, files=(name, "day01_vectors/z.cuh")))
+        for changed in ("source", "accessible"):
+            module = self.root / f"{changed}.py"
+            module.touch()
+            with mock.patch.object(sys.modules[changed], "__file__", str(module)):
+                os.utime(module, (4e9, 4e9))
+                self.assertTrue(made(), changed)
+                os.utime(module, (1e9, 1e9))
+                self.assertFalse(made(), changed)
+
     def test_a_day_leads_on_to_the_next(self):
         self.put("README.md", README + README.splitlines()[-1].replace("01", "03").replace("Vectors", "Warps") + "\n")
         self.put("day01_vectors/exercises.md", "# E\n")
@@ -242,6 +269,28 @@ class NotFound(unittest.TestCase):
             text = path.read_text()
         self.assertTrue(text.startswith('<html><head><base href="/course/"><script>'), text)  # before anything is loaded
         self.assertIn(f"<script>{pages.SAME_PAGE}</script></body>", text)
+
+
+class Configuration(unittest.TestCase):
+    def test_a_change_of_a_module_writes_all_pages_anew(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            digests = []
+            for file, text in (("accessible.py", "one"), ("accessible.py", "two"), ("pages.py", "two"), ("test_pages.py", "two")):
+                (folder / file).write_text(text)
+                digests.append(pages.made_by(folder))
+        self.assertEqual(len(set(digests[:3])), 3)
+        self.assertEqual(digests[2], digests[3])  # a test makes no page
+
+    def test_sphinx_knows_the_modules_that_make_the_pages(self):
+        values, read_text = {}, pathlib.Path.read_text
+        site = '{"navigation": [], "repository": null, "static": []}'
+        with mock.patch.object(pathlib.Path, "read_text", lambda path, **options: site if path.name == "site.json" else read_text(path, **options)):
+            spec = importlib.util.spec_from_file_location("course_conf", SITE / "conf.py")
+            conf = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(conf)
+        conf.setup(mock.Mock(add_config_value=lambda name, value, rebuild: values.update({name: (value, rebuild)})))
+        self.assertEqual(values["course_made_by"], (pages.made_by(SITE), "html"))
 
 
 class Redirects(Tree):

@@ -509,15 +509,15 @@ def stage(root, target, repository=None):
         inside = sorted(name for name in run.known if os.path.dirname(name) == folder)
         listings[folder] = [(os.path.basename(name) + ("/" if (root / name).is_dir() else ""), run.file(name)) for name in inside
                             if not (root / name).is_dir()]
-    days_of = {day.folder: (day.name, titles[f"{day.name}/index"]) for day in days if f"{day.name}/index" in titles}
+    of_folder = {day.folder: (day.name, titles[f"{day.name}/index"]) for day in days if f"{day.name}/index" in titles}
     beside = {}
     for name in sorted(run.sources, key=lambda name: (os.path.dirname(name), name)):
         beside.setdefault(name.split("/")[0], []).append(name)
     for folder, names in beside.items():
         for name in names:
-            run.source_page(name, days_of.get(folder), names)
+            run.source_page(name, of_folder.get(folder), names)
     for name, files in listings.items():
-        run.write(f"extra/source/{name}/index.html", source.folder_page(name, files, days_of.get(name.split("/")[0])))
+        run.write(f"extra/source/{name}/index.html", source.folder_page(name, files, of_folder.get(name.split("/")[0])))
     for name in run.copied:
         run.write(f"extra/files/{name}", (root / name).read_bytes())
     moved = redirects(root, days)

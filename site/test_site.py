@@ -2,6 +2,7 @@
 import functools
 import http.server
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -237,6 +238,28 @@ class Texts(Tree):
         text = ("# A *b*\n\n`c[i] * 2` **d** <em>e</em> [f](g.md) k<<<h, i>>>()\n\n| j | k |\n| --- | --: |\n| 1 | 2 &lt; 3 |\n\n"
                 "```cuda\nx = y * z;\n```\n\n```{toctree}\n:hidden:\n\nl/index\n```\n")
         self.assertEqual(stage.plain_text(text), "A b c[i] * 2 d e f k<<<h, i>>>() j k 1 2 < 3 x = y * z;")
+
+
+class Whole(Tree):
+    def test_a_small_tree_is_staged(self):
+        self.put("README.md", "# C\n\nText.\n\n```sh\n./course\n```\n\n```cpp\nint x;\n```\n" + README.removeprefix("# CUDA\n"))
+        self.put("docs/parts.md", "# Parts\n\n## 1. A first kernel\n\nOne.\n")
+        self.put("docs/glossary.md", "# Glossary\n\n" + Glossary.TABLE)
+        self.put("docs/book.md", "# Book\n")
+        self.put("docs/command.md", "# Command\n\n## How to read a day\n")
+        self.put("cuda_on_cpu/README.md", "# CPU\n")
+        self.put("day00_first/README.md", "# Day 0\n")
+        self.put("day01_vectors/README.md", "# Day 1: vectors\n\n[The kernel](add.cuh), [all files](beyond)\n")
+        self.put("day01_vectors/beyond/more.cuh", "int z;\n")
+        self.put("day03_warps/README.md", "# Day 3\n")
+        self.put("tools/course/renumbered.cpp", "")
+        stage.check_links.known_to_git.cache_clear()
+        with mock.patch("stage.module", return_value=None):
+            self.assertEqual(stage.stage(self.root, self.root / "out"), [])
+        site = json.loads((self.root / "out/site.json").read_text())
+        self.assertEqual(site["navigation"][0], ["1. A first kernel", [["part1/index", "About this part", []], ["day01/index", "01 Vectors", []]]])
+        for name in ("day01_vectors/add.cuh.html", "day01_vectors/beyond/index.html"):
+            self.assertIn('/day01/index.html">Day 1: vectors</a>', (self.root / "out/extra/source" / name).read_text(), name)
 
 
 class Front(Tree):

@@ -22,8 +22,8 @@ namespace {
 
 constexpr float kRounding = 0x1p-24F;  // of one operation, relative
 
-// An array of device memory: NaN until it is written, between guards, of which the one behind it has
-// at least `guard` values.
+// An array of device memory: NaN until it is written, between guards, of which the one behind it
+// has at least `guard` values.
 class Array {
   public:
     explicit Array(std::size_t size, std::size_t guard = kGuard)

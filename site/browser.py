@@ -229,6 +229,11 @@ def check_quiz(browser, path):
                 continue
             if answer.evaluate("details => details.open"):
                 wrong.append(f"{name}: its answer is open before it is answered")
+            asked = form.evaluate(DESCRIBED)
+            if not all(asked) or not answer.evaluate("(details, asked) => details.closest('li').innerText.trim().startsWith(asked)", asked[0]):
+                wrong.append(f"{name}: its fields are described by {asked}; expected the question")
+            if form.locator(".quiz-lines label").count() > 2:
+                wrong += [f"{name}: {fault}" for fault in selected(page, form)]
             is_radio = field.get_attribute("type") == "radio"
             typed = field.get_attribute("value") if is_radio else "-1"
             page.keyboard.press("Space") if is_radio else page.keyboard.type(typed)
@@ -237,7 +242,7 @@ def check_quiz(browser, path):
                 wrong.append(f"{name}: Enter does not open the answer")
             right = key.removeprefix("line ")
             if form.locator("input[type=text]").count():
-                form.locator("input[type=text]").fill(right)
+                form.locator("input[type=text]").fill(key)
                 form.locator("input[type=text]").focus()
             else:
                 form.locator(f"input[value='{right}']").check()
@@ -248,6 +253,36 @@ def check_quiz(browser, path):
         if "true" not in (kept := page.evaluate("JSON.stringify(Object.values(localStorage))")) and "false" not in kept:
             wrong.append("no answer is kept in the browser")
         return wrong
+
+
+# What describes the fields of a form.
+DESCRIBED = """form => [...form.querySelectorAll("fieldset, input[type=text]")].map(
+  field => document.getElementById(field.getAttribute("aria-describedby"))?.innerText.trim() || "")"""
+
+
+def selected(page, form):
+    """Drags the mouse over the first lines of a function: that selects their text, and chooses none. A click chooses a line, whose
+    outline shows the focus of the keyboard. What is wrong with it."""
+    lines = form.locator(".quiz-lines label")
+    lines.nth(0).scroll_into_view_if_needed()
+    first, third = (lines.nth(place).bounding_box() for place in (0, 2))
+    left = first["x"] + 80
+    page.mouse.move(left, first["y"] + first["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(left + 60, third["y"] + third["height"] / 2, steps=5)
+    page.mouse.up()
+    text = page.evaluate("getSelection().toString()")
+    wrong = [] if lines.nth(1).inner_text().strip() in text and text.strip() else [f"dragging over its lines selects '{text}'"]
+    if form.locator("input:checked").count():
+        wrong.append("dragging over its lines chooses one")
+    page.evaluate("getSelection().empty()")
+    lines.nth(1).click()
+    if not lines.nth(1).locator("input:checked").count():
+        wrong.append("a click on a line does not choose it")
+    page.keyboard.press("ArrowUp")
+    if not lines.nth(0).locator("input:checked").count() or lines.nth(0).evaluate("line => getComputedStyle(line).outlineStyle") == "none":
+        wrong.append("the arrow keys do not move to another line, or the one that has the focus is not marked")
+    return wrong
 
 
 def judged(page, form, key, typed):

@@ -474,16 +474,20 @@ def load_sweeps(root, day):
 
 
 def beside(records):
-    """[(problem's record of ours, the fastest other time, its version)] of one type of data. The others are peers; where there is
-    none, the limit. As text_of_sweep() in common/bench does.
+    """[(a problem's record of ours, that of the fastest other)] of one type of data. The others are peers; where there is none, the
+    limit. Random problems can have the same name: the second record of a version belongs to the second of them.
     """
     role = "peer" if any(r["role"] == "peer" for r in records) else "limit"
-    ours = {r["problem"]: r for r in records if r["role"] == "ours"}
-    others = {}
+    runs = {}
     for r in records:
-        if r["role"] == role and (r["problem"] not in others or r["median_ms"] < others[r["problem"]]["median_ms"]):
-            others[r["problem"]] = r
-    return [(r, others[problem]) for problem, r in ours.items() if problem in others]
+        if r["role"] in ("ours", role):
+            runs.setdefault((r["problem"], r["role"], r["version"]), []).append(r)
+    pairs = []
+    for (problem, its_role, _), ours in runs.items():
+        # Of a version that has not run on all of them, it is unknown on which ones it has.
+        others = [run for (other, of, _), run in runs.items() if (other, of) == (problem, role) and len(run) == len(ours)] if its_role == "ours" else []
+        pairs += [(record, min(beside, key=lambda r: r["median_ms"])) for record, *beside in zip(ours, *others)] if others else []
+    return pairs
 
 
 def axis_of(records):
@@ -519,7 +523,9 @@ def ratio(pair):
 
 
 def sweep_chart(records):
-    """How many times as fast as the fastest peer ours is, of each problem and on average, over the size; None without a peer."""
+    """How many times as fast as the fastest peer ours is, of each problem and on average, over the size; where there is no peer, beside
+    the limit, such as a copy; None without both.
+    """
     kinds = [(dtype, beside([r for r in records if r["dtype"] == dtype])) for dtype in dict.fromkeys(r["dtype"] for r in records)]
     kinds = [(dtype, pairs) for dtype, pairs in kinds if len(pairs) > 1]
     if not kinds:
@@ -575,26 +581,30 @@ def sweep_chart(records):
         )
         parts.append(f'<g class="chart-s{index}" data-series="{index}">{dots}<path class="chart-line" d="M{path}"/>{points}</g>')
         legend.append((index, f"chart-s{index}", index, name))
+    counts = [int(row[1]) for row in rows]
+    same_name = len(everything) - len({(ours["problem"], ours["dtype"]) for ours, _ in everything})
     return Chart(
         title=f"{version} beside {other}: {len(everything)} random problems, {everything[0][0]['device']}",
         description=f"Line chart: how many times as fast as {other}, over {axis}; a dot for each of {len(everything)} problems. "
-        "The table below has the figures.",
+        "The table below has the means, the lowest and the highest.",
         svg="".join(parts),
         height=height,
         legend=legend,
         heading=[axis, "problems", "mean", "lowest", "highest"],
         rows=rows,
-        note=f"A small point is a problem, a large one the geometric mean of {GROUP} or more. Above the line at 1, {version} is faster: "
-        f"on {sum(r >= 1 for r in ratios)} of {len(ratios)} it is at least as fast.",
+        note=f"A small point is a problem, a large one the geometric mean of {' to '.join(map(str, sorted({min(counts), max(counts)})))}. Above the line at 1, {version} is faster: "
+        f"on {sum(r >= 1 for r in ratios)} of {len(ratios)} it is at least as fast."
+        + (f" A table by names has {same_name} fewer, because names are repeated." if same_name else ""),
     )
 
 
 def short_amount(value):
-    """1234567 -> "1.23 M"."""
-    for least, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if value >= least:
-            return f"{value / (1e3 if unit == 'k' else least):.3g} {unit}"
-    return f"{value:.4g}"
+    """1234567 -> "1.23 M", 9999 -> "9999". The unit is that of the rounded value: 999700 -> "1 M"."""
+    if float(f"{value:.4g}") < 1e4:
+        return f"{value:.4g}"
+    rounded = float(f"{value:.3g}")
+    factor, unit = next(each for each in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")) if rounded >= each[0])
+    return f"{rounded / factor:.3g} {unit}"
 
 
 def of_limit(records, main):

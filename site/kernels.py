@@ -295,12 +295,6 @@ def read_json_lines(path):
     return [{**lines[0], **line} for line in lines[1:]]
 
 
-def time_text(ms):
-    for factor, name in ((1e-3, "s"), (1, "ms"), (1e3, "µs")):
-        if ms * factor >= 1 or name == "µs":
-            return f"{ms * factor:.3g} {name}"
-
-
 def measured(root, day, version):
     """Markdown: times of a version on each GPU, and what limits its kernels."""
     times, counters = [], []
@@ -314,8 +308,8 @@ def measured(root, day, version):
             warm, flushed = states.get("warm"), states.get("flushed")
             shown = warm or flushed
             percent = charts.percent_of_limit(shown)
-            times.append(f"| {shown['device']} | {problem} | {dtype} | {time_text(warm['median_ms']) if warm else ''} | "
-                         f"{time_text(flushed['median_ms']) if flushed else ''} | {charts.Rate.of([shown]).text(shown)} | {'' if percent is None else f'{percent:.1f}'} |")
+            times.append(f"| {shown['device']} | {problem} | {dtype} | {charts.time_text(warm['median_ms']) if warm else ''} | "
+                         f"{charts.time_text(flushed['median_ms']) if flushed else ''} | {charts.Rate.of([shown]).text(shown)} | {'' if percent is None else f'{percent:.1f}'} |")
     for path in sorted((root / "docs/measurements").glob(f"*/{day}.counters.jsonl")):
         for one in read_json_lines(path):
             if one["version"] != version:
@@ -325,7 +319,7 @@ def measured(root, day, version):
             wavefronts = one.get("shared_wavefronts") or 0
             conflicts = f"{100 * one['bank_conflicts'] / wavefronts:.0f} %" if wavefronts and one["bank_conflicts"] else "0"
             counters.append(
-                f"| {one['device']} | {one['problem']} | `{one['kernel']}` | {time_text(one['us'] / 1000)} | **{one['limited_by']}** | "
+                f"| {one['device']} | {one['problem']} | `{one['kernel']}` | {charts.time_text(one['us'] / 1000)} | **{one['limited_by']}** | "
                 f"{', '.join(f'{name} {value:.0f} %' for name, value in busy)} | {', '.join(f'`{name}` {100 * value:.0f} %' for name, value in stalls)} | "
                 f"{one['sectors_per_load']:.3g}, {one['sectors_per_store']:.3g} | {conflicts} | {one['occupancy']:.0f} % | {one['registers']} |")
     text = []

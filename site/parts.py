@@ -24,8 +24,12 @@ def hours(days):
     sums = [0.0, 0.0]
     for day in days:
         for place, text in enumerate(day.hours.split("+")):
-            if text.strip():
+            if not text.strip():
+                continue
+            try:
                 sums[place] += float(text)
+            except (ValueError, IndexError):
+                raise ValueError(f"README.md, {day.label}: the hours are '{day.hours}'; expected 2 or 2 + 1.5") from None
     return tuple(sums)
 
 

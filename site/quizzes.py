@@ -27,6 +27,11 @@ UNIT = re.compile(
     r"[-+.,\d]*(?:e[-+]?\d+)?\s*(n|u|\u00b5|\u03bc|m|k|M|G|T)?(s|i?b|bytes?)(?![a-z]).*", re.IGNORECASE | re.ASCII
 )
 FUNCTION = re.compile(r"\[`(?P<name>\w+)`\]\((?P<file>[^)\s#]+)\)", re.ASCII)
+WORD = re.compile(r"\w+|[^\w\s]")
+NO_CODE = re.compile(  # of C++
+    r"""//[^\n]*|/\*.*?\*/|\bR"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'|^[ \t]*\#(?:\\\n|[^\n])*""", re.DOTALL | re.MULTILINE
+)
+NO_TYPES = {"return", "else", "do", "new", "delete", "throw", "case", "goto", "co_return", "co_yield", "co_await", "not"}
 DAY_ROW = re.compile(r"^\| \[(?P<title>[^\]]+)\]\((?P<day>\w+)/README\.md\) \|")
 PART = re.compile(r"^### \d+\. (?P<part>.+)$")
 
@@ -86,28 +91,84 @@ def is_code(key):
     return len(key) > 2 and key.startswith("`") and key.endswith("`")
 
 
-def definitions(lines, name):
-    """[(first line, last line)] of the functions of that name at the left margin, counted from 1. A definition begins with its
-    template and ends at the first } in column 0.
+class Tokens:
+    """C++ in words and signs, without comments, texts and lines for the preprocessor, as tools/course/functions.cpp looks at it."""
+
+    def __init__(self, source):
+        found = list(WORD.finditer(NO_CODE.sub(lambda match: re.sub(r"\S", " ", match[0]), source)))
+        self.texts, self.places = [match[0] for match in found], [match.start() for match in found]
+        self.partners, opened = {}, []
+        for i, text in enumerate(self.texts):
+            if text in "([{":
+                opened.append(i)
+            elif text in ")]}" and opened:
+                self.partners[i] = opened.pop()
+                self.partners[self.partners[i]] = i
+
+    def __getitem__(self, i):
+        """Empty outside of the source."""
+        return self.texts[i] if 0 <= i < len(self.texts) else ""
+
+    def after_template_arguments(self, i):
+        """The place behind the <...> of a specialisation; `i` itself if there is none, -1 if it has no end."""
+        depth = 0
+        if self[i] != "<" or self[i + 1] == "<":
+            return i
+        while self[i] and self[i] != ";":
+            depth += {"<": 1, ">": -1}.get(self[i], 0)
+            if depth == 0:
+                return i + 1
+            i = self.partners.get(i, i) + 1 if self[i] in "({" else i + 1
+        return -1
+
+    def body(self, name):
+        """Where the body of the function begins whose name is at `name`; None for a declaration, a call or a launch."""
+        i = self.after_template_arguments(name + 1)
+        if self[i] != "(":
+            return None
+        i = self.partners.get(i, i) + 1
+        while self[i] and self[i] != "{":
+            if self[i] in "([":
+                i = self.partners.get(i, i)
+            elif not self[i][0].isidentifier() and self[i] not in "&-><:*":
+                return None
+            i += 1
+        return i if self[i] else None
+
+    def type_before(self, name):
+        """Does a type end before the name, its qualifiers (`Type::`) and attributes? Before a call there is something else."""
+        i = name - 1
+        while self[i] == self[i - 1] == ":" and self[i - 2][:1].isidentifier():
+            i -= 3
+        while self[i] in (")", "]"):
+            before = self.partners.get(i, 0) - 1
+            if self[i] == ")" and self[before] not in ("__launch_bounds__", "__attribute__", "alignas"):
+                return False
+            i = before - (self[i] == ")")
+        return self[i] not in NO_TYPES and (self[i][:1].isidentifier() or self[i] in ("*", "&", ">"))
+
+    def head(self, name):
+        """Where the definition begins, with its template."""
+        i = first = name
+        while i > 0:
+            i -= 1
+            if self[i] in (")", "]"):
+                i = self.partners.get(i, 0)
+            elif self[i] in (";", "}", "{") or (self[i] == ":" and self[i - 1] in ("public", "private", "protected")):
+                break
+            first = i
+        return first
+
+
+def definitions(source, name):
+    """[(first line, last line)] of the functions of that name, counted from 1, by the rules of find_functions() in
+    tools/course/functions.cpp.
     """
-    found = []
-    for place, line in enumerate(lines):
-        match = re.search(rf"\b{re.escape(name)}\s*\(", line)
-        if not match:
-            continue
-        begin = place
-        while begin > 0 and lines[begin][:1].isspace():
-            begin -= 1
-        head = "\n".join([*lines[begin:place], line[: match.start()]])
-        if not re.match(r"[A-Za-z_]", lines[begin]) or re.search(r"[{;=]", head) or not head.strip():
-            continue
-        rest = "\n".join([line[match.end() :], *lines[place + 1 :]])
-        if not re.match(r"[^;{]*\{", rest):
-            continue  # a declaration
-        while begin > 0 and lines[begin - 1].startswith("template"):
-            begin -= 1
-        end = next((i for i in range(place, len(lines)) if lines[i].startswith("}")), len(lines) - 1)
-        found.append((begin + 1, end + 1))
+    tokens, found = Tokens(source), []
+    for i, text in enumerate(tokens.texts):
+        if text == name and tokens.type_before(i) and (body := tokens.body(i)) is not None:
+            places = (tokens.places[tokens.head(i)], tokens.places[tokens.partners.get(body, len(tokens.places) - 1)])
+            found.append(tuple(1 + source.count("\n", 0, place) for place in places))
     return found
 
 
@@ -115,8 +176,8 @@ def lines_of(question, source):
     """The lines from `source`, the text of the question's file. Throws QuestionError unless there is one such function, and one line
     of it has the key.
     """
-    lines = source.splitlines()
-    found = definitions(lines, question.function)
+    lines = source.split("\n")
+    found = definitions(source, question.function)
     if len(found) != 1:
         raise QuestionError(f"{question.file}: there are {len(found)} definitions of {question.function}; expected one")
     (first, last), key = found[0], question.key[1:-1]

@@ -37,6 +37,7 @@ SCHEME = "course:"    # begins an address that conf.py makes relative to the pag
 DAY_ROW = re.compile(r"^\| \[(?P<label>[^\]]*)\]\((?P<folder>[^)/]*)/README\.md\) \| (?P<question>[^|]*) \| (?P<needs>[^|]*) \| (?P<hours>[^|]*)"
                      r" \| (?P<exercises>[^|]*) \| (?P<best>[^|]*) \|$", re.M)
 NEED = re.compile(r"\[([^\]]*)\]\(([^)/]*)/README\.md\)")
+LESSON = re.compile(r"(?:day\d\d_\w+|gemm_ladder)/README\.md")
 TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|\n?)+", re.M)
 LETTERS = re.compile(r'font-size[:=]\s*"?([\d.]+)|font:[^;"}]*?([\d.]+)px')
 LEAST_LETTERS = 9    # pixels
@@ -332,15 +333,17 @@ class Stage:
     def named(self, text, path):
         """Links with the name of a file or folder as their text get the title of its page; a day's README is a lesson here."""
         def name(match):
-            if match["text"] == "README":
-                return f"[lesson]({match['link']})"
-            if match["text"] == "beyond/README.md":
-                return f"[{'The' if text[:match.start()].endswith(chr(10) * 2) else 'the'} part beyond]({match['link']})"
             there = os.path.normpath(os.path.join(os.path.dirname(path), match["link"].partition("#")[0]))
+            if match["text"] == "README":
+                if LESSON.fullmatch(there):
+                    return f"{match['the']}[lesson]({match['link']})"
+                return f"[{title_of((self.root / there).read_text(encoding='utf-8'))}]({match['link']})" if there in self.pages else match[0]
+            if match["text"] == "beyond/README.md":
+                return f"{match['the']}[{'The' if text[:match.start()].endswith(chr(10) * 2) else 'the'} part beyond]({match['link']})"
             if there in self.pages and there.endswith(match["text"] if match["text"].endswith(".md") else f"{match['text']}/README.md"):
-                return f"[{title_of((self.root / there).read_text(encoding='utf-8'))}]({match['link']})"
+                return f"{match['the']}[{title_of((self.root / there).read_text(encoding='utf-8'))}]({match['link']})"
             return match[0]
-        return re.sub(r"\[(?P<text>README|[\w/]+\.md|day\d\d_\w+)\]\((?P<link>[^)\s]+)\)", name, text)
+        return re.sub(r"(?P<the>\bthe\s+|)\[(?P<text>README|[\w/]+\.md|day\d\d_\w+)\]\((?P<link>[^)\s]+)\)", name, text)
 
 
 def of_theme(svg, query):

@@ -310,8 +310,29 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(flat, sorted(flat))
         self.assertEqual(len(charts.in_groups(pairs[:3], lambda record: record["bytes"])), 1)
 
+    def test_the_note_says_how_many_problems_have_a_mean(self):
+        for problems, said in ((7, "mean of 7. Above"), (45, "mean of 22 to 23. Above"), (40, "mean of 20. Above")):
+            self.assertIn(said, charts.sweep_chart(sweep_of(problems)).note)
+        self.assertIn("The table below has the means", charts.sweep_chart(sweep_of(7)).description)
+
+    def test_problems_of_the_same_name_are_problems_of_their_own(self):
+        for records in ([record("sum 8", "ours", 1.0), record("sum 8", "cub", 2.0, "peer"), record("sum 8", "cub2", 3.0, "peer"),
+                         record("sum 8", "ours", 10.0), record("sum 8", "cub", 40.0, "peer"), record("sum 8", "cub2", 30.0, "peer")],
+                        [record("sum 8", "cub", 2.0, "peer"), record("sum 8", "ours", 1.0), record("sum 8", "cub", 30.0, "peer"), record("sum 8", "ours", 10.0)]):
+            self.assertEqual([(ours["median_ms"], other["median_ms"]) for ours, other in charts.beside(records)], [(1.0, 2.0), (10.0, 30.0)])
+        records = [record("sum 8", "ours", 1.0), record("sum 8", "ours", 10.0), record("sum 8", "cub", 20.0, "peer"), record("sum 9", "cub", 1.0, "peer")]
+        self.assertEqual(charts.beside(records), [])
+        chart = charts.sweep_chart(sweep_of(20) + sweep_of(3))
+        self.assertTrue(chart.title.startswith("ours beside cub: 23 random problems"))
+        self.assertIn("A table by names has 3 fewer", chart.note)
+        self.assertNotIn("by names", charts.sweep_chart(sweep_of(20)).note)
+
+    def test_the_unit_of_an_amount_is_that_of_the_rounded_one(self):
+        for value, text in ((1234567, "1.23 M"), (999700, "1 M"), (999400, "999 k"), (9999, "9999"), (9999.6, "10 k"), (12345, "12.3 k"), (999.6e9, "1 T"), (1, "1"), (0.5, "0.5")):
+            self.assertEqual(charts.short_amount(value), text)
+
     def test_without_a_peer_the_limit_is_beside_it_and_without_both_there_is_no_chart(self):
-        copies = [r | {"role": "limit", "version": "copy"} if r["role"] == "peer" else r for r in sweep_of(20)]
+        copies = [r | {"role": "limit", "version": "copy"} if r["role"] == "peer" else r for r in sweep_of(20) if r["version"] != "slower"]
         self.assertTrue(charts.sweep_chart(copies).title.startswith("ours beside copy"))
         self.assertIsNone(charts.sweep_chart([r for r in sweep_of(20) if r["role"] == "ours"]))
         self.assertIsNone(charts.sweep_chart([]))
@@ -344,6 +365,7 @@ class Sweeps(unittest.TestCase):
                 chart = charts.sweep_chart(records)
                 ElementTree.fromstring(charts.figure(chart).replace("<br>", ""))
                 self.assertEqual(sum(int(row[1]) for row in chart.rows), chart.svg.count("chart-dot"))
+                self.assertEqual(chart.svg.count("chart-dot"), sum(r["role"] == "ours" for r in records))
                 for y in re.findall(r'data-y="([-\d.]+)"', chart.svg):
                     self.assertTrue(0 < float(y) < chart.height, path)
                 found += 1

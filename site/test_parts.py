@@ -87,6 +87,13 @@ Needs [00](../day00_topic/README.md) · Leads to [10](../day10_topic/README.md) 
             with self.assertRaisesRegex(ValueError, r"^docs/parts.md: its parts are .*; expected those of README.md: 1. A first kernel, 2. Patterns$"):
                 parts.pages(self.root, DAYS)
 
+    def test_hours_that_are_no_numbers_are_an_error(self):
+        self.assertEqual(parts.hours([day("01", "A", hours=hours) for hours in ("2", "1.5 + 1", "", "0.5 + ")]), (4.0, 1.0))
+        for wrong in ("2-3", "two", "1 + 2 + 3", "1 + x"):
+            with self.assertRaises(ValueError) as error:
+                parts.hours([day("01", "A"), day("02", "A", hours=wrong)])
+            self.assertEqual(str(error.exception), f"README.md, 02 Topic 02: the hours are '{wrong}'; expected 2 or 2 + 1.5")
+
     def test_the_list_of_parts_leads_to_their_pages(self):
         body = parts.with_links(AIMS, ["1. A first kernel", "2. Patterns"])
         self.assertIn("## 2. Patterns\n\n[The days of this part](../part2/index.md)\n\nYou go on.", body)

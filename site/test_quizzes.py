@@ -63,7 +63,9 @@ def all_questions():
 
 
 def data_of(question, folder=None):
-    """What quiz.js finds in the page about a question."""
+    """What quiz.js finds in the page about a question. The key "line 8": of a question about a line."""
+    if question.key.startswith("line "):
+        return {"kind": "line", "key": question.key, "value": question.key.removeprefix("line ")}
     item = quizzes.quiz_item(question, "day01", 1, folder)
     return {key: html.unescape(value) for key, value in re.findall(r' data-(\w+)="([^"]*)"', item)}
 
@@ -169,6 +171,17 @@ class Lines(unittest.TestCase):
         self.assertEqual(quizzes.lines_of(question, SUM).right, 16)
         self.assertEqual(question.expected(), "the number of a line")
 
+    def test_a_definition_begins_with_its_template(self):
+        for source, expected in (
+                ("template <typename T = int> __device__ T g(T v) {\n    return v;\n}\n", [(1, 3)]),
+                ("int x;\n// About g.\ntemplate <typename T,\n          int N>\n__device__ T g(T v) {\n    return g(v);\n}\n", [(3, 7)]),
+                ("__global__ void\ng(int n) {\n    if (n) return g(n);\n}\n\nint y;\n", [(1, 4)]),
+                ("#define A(x) { x }\n__global__ void __launch_bounds__(4)\n    g(int n = f(3)) { n = 1; }\n", [(2, 3)]),
+                ("int g(int);\nint a = g(3);\nvoid h() {\n    g(4);\n    g<<<1, 2>>>(5);\n}\n", []),
+                ("template <>\nint g<2>(int n) noexcept {\n    return '\\'' + \"}\"[0];\n}\nint g(long n) { return 1'000; }\n", [(1, 4), (5, 5)]),
+                ("struct S {\n  public:\n    auto g() const -> int {\n        return 1; }\n};\nint S::g(int) /* { */ {\n}", [(3, 4), (6, 7)])):
+            self.assertEqual(quizzes.definitions(source, "g"), expected, source)
+
     def test_a_line_that_is_not_there_exactly_once_is_an_error(self):
         for source, message in ((SUM.replace("        total += in[i];", "        total -= in[i];"), "0 lines of sum have `total += in[i];`; expected one"),
                                 (SUM.replace("    return total;", "    total += in[i];"), "2 lines of sum have"),
@@ -266,7 +279,8 @@ class Judging(unittest.TestCase):
 
     def test_the_page_judges_as_the_command(self):
         cases = self.cases_of_the_command()
-        self.assertGreater(len(cases), 75)
+        self.assertGreater(len(cases), 90)
+        self.assertGreater(sum(key == "line 8" for _, key, _ in cases), 12)
         data = [(typed, data_of(quizzes.Question("", key, "", ""))) for typed, key, _ in cases]
         for (typed, key, right), judged in zip(cases, in_script("([typed, question]) => isRight(typed, question)", data)):
             with self.subTest(typed=typed[:20], key=key):
@@ -274,8 +288,10 @@ class Judging(unittest.TestCase):
 
     def test_a_word_is_no_number(self):
         number, choice = {"kind": "number", "value": "4"}, {"kind": "choice", "key": "b"}
-        cases = [("four", number), ("", number), ("4", number), ("about 4 us", number), ("b", choice), (" ", choice)]
-        self.assertEqual(in_script("([typed, question]) => isAnswer(typed, question)", cases), [False, False, True, True, True, False])
+        line = {"kind": "line", "key": "line 8", "value": "8"}
+        cases = [("four", number), ("", number), ("4", number), ("about 4 us", number), ("line 4", number), ("b", choice), (" ", choice),
+                 ("line 7", line), ("7", line), ("line", line)]
+        self.assertEqual(in_script("([typed, question]) => isAnswer(typed, question)", cases), [False, False, True, True, False, True, False, True, True, False])
 
     def test_what_is_kept_is_checked(self):
         good = {"version": 2, "exercises": {"day15/shuffle": {"solved": True, "stars": 3}}, "questions": {"day15/1": True}}
@@ -337,18 +353,22 @@ class BesideTheCommand(unittest.TestCase):
         code = [(int(number), line) for number, line in re.findall(r"^  ( *\d+)  (.*)$", text, re.MULTILINE) if len(number) >= 4]
         return asked, [kept.get(f"{quizzes.short_name(day)}/{i + 1}") for i in range(len(answers))], code
 
+    def make_day(self, root):
+        """A checkout with one day, which has no README."""
+        for folder in ("day01_odd", "build"):
+            (root / folder).mkdir()
+        day = {"directory": "day01_odd", "number": 1, "topic": "odd", "title": "Odd", "part": "First"}
+        (root / "build/days.json").write_text(json.dumps({"backend": "cpu", "build_type": "Release", "days": [day]}))
+        (root / "day01_odd/odd.cu").write_text("int one() { return 1; }\n")
+        hints = "".join(f"### Hint {i}\nH.\n\n" for i in (1, 2, 3))
+        (root / "day01_odd/exercises.md").write_text(
+            f"# E\n\n## one\n- kernels: `one`\n- file: `odd.cu`\n- tests: `*/one`\n- minutes: 1\n\nDo.\n\n{hints}")
+
     def ask_about(self, cases):
         """Is it right? Of each (typed, key), as the command judges."""
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
-            for folder in ("day01_odd", "build"):
-                (root / folder).mkdir()
-            day = {"directory": "day01_odd", "number": 1, "topic": "odd", "title": "Odd", "part": "First"}
-            (root / "build/days.json").write_text(json.dumps({"backend": "cpu", "build_type": "Release", "days": [day]}))
-            (root / "day01_odd/odd.cu").write_text("int one() { return 1; }\n")
-            hints = "".join(f"### Hint {i}\nH.\n\n" for i in (1, 2, 3))
-            (root / "day01_odd/exercises.md").write_text(
-                f"# E\n\n## one\n- kernels: `one`\n- file: `odd.cu`\n- tests: `*/one`\n- minutes: 1\n\nDo.\n\n{hints}")
+            self.make_day(root)
             (root / "day01_odd/README.md").write_text("## Predict\n\n" + "".join(
                 f"{i}. What?\n   <details><summary>Answer</summary>**{key}**.</details>\n" for i, (_, key) in enumerate(cases, 1)))
             return self.ask("day01_odd", [typed.encode() for typed, _ in cases], root, root / "build")[1]
@@ -363,7 +383,7 @@ class BesideTheCommand(unittest.TestCase):
                 if question.is_line():
                     lines = quizzes.lines_of(question, (ROOT / day / question.file).read_text())
                     shown += enumerate(lines.texts, lines.first)
-                    answers.append(str(lines.right - is_wrong))
+                    answers.append(f"line {lines.right - is_wrong}" if len(of_lines) % 2 else str(lines.right - is_wrong))
                     of_lines.append(not is_wrong)
                 else:
                     wrong = "d" if question.is_choice() else f"{1.2 * question.number() + 1e-9:.9g}"
@@ -377,6 +397,29 @@ class BesideTheCommand(unittest.TestCase):
         self.assertGreater(judged.count(False), 70)
         self.assertEqual(set(of_lines), {True, False})
         self.assertEqual(in_script("([typed, question]) => isRight(typed, question)", cases), judged)
+
+    def test_the_command_finds_the_same_lines_of_all_kernels(self):
+        wanted, asked = [], []
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            self.make_day(root)
+            for path in sorted([*ROOT.glob("day*/**/*.cu*"), *ROOT.glob("gemm_ladder/**/*.cu*")]):
+                source = path.read_text(encoding="utf-8")
+                for kernel in dict.fromkeys(re.findall(r"__global__[^;{}]*?\b(\w+)\(", source)):
+                    if len(found := quizzes.definitions(source, kernel)) != 1:
+                        continue
+                    (first, last), = found
+                    lines = source.split("\n")[first - 1 : last]
+                    key = next((line for line in lines if line and "`" not in line and "*" not in line and sum(line in other for other in lines) == 1), None)
+                    if key:
+                        file = f"{len(asked)}.cu"
+                        (root / "day01_odd" / file).write_text(source, encoding="utf-8")
+                        asked.append(f"{len(asked) + 1}. Which line of [`{kernel}`]({file})?\n   <details><summary>Answer</summary>**`{key}`**.</details>\n")
+                        wanted += enumerate(lines, first)
+            (root / "day01_odd/README.md").write_text("## Predict\n\n" + "".join(asked), encoding="utf-8")
+            code = self.ask("day01_odd", [b"1"] + [b""] * (len(asked) - 1), root, root / "build")[2]
+        self.assertGreater(len(asked), 400)
+        self.assertEqual([(number, line) for number, line in code], wanted)
 
     def test_what_is_odd_to_type_is_judged_alike(self):
         """White space, digits and letters beyond ASCII, numbers at the 64th byte, and random answers."""

@@ -90,6 +90,21 @@ class Addresses(Tree):
                                    "day01_vectors/README.md"),
                          "[More of it](beyond/README.md) [lesson](README.md) [Day 1: vectors](../day01_vectors/README.md) [README.md](https://x.org)")
 
+    def test_only_the_README_of_a_day_is_a_lesson(self):
+        self.put("day01_vectors/beyond/README.md", "# Day 1, beyond: more\n")
+        self.put("gemm_ladder/README.md", "# The ladder\n")
+        self.put("tool/README.md", "# The `tool`\n")
+        self.put("tool/docs/use.md", "# Use\n")
+        run = self.stage()
+        for path, text, expected in (
+                ("day01_vectors/exercises.md", "the [README](README.md#a).", "the [lesson](README.md#a)."),
+                ("day01_vectors/beyond/README.md", "the\n[README](../README.md)", "the\n[lesson](../README.md)"),
+                ("gemm_ladder/exercises.md", "[README](README.md)", "[lesson](README.md)"),
+                ("tool/docs/use.md", "see the [README](../README.md) and with it\nthe [README](../README.md#b).", "see [The tool](../README.md) and with it\n[The tool](../README.md#b)."),
+                ("day01_vectors/exercises.md", "the [README](beyond/README.md)", "[Day 1, beyond: more](beyond/README.md)"),
+                ("tool/docs/use.md", "the [README](none/README.md)", "the [README](none/README.md)")):
+            self.assertEqual(run.named(text, path), expected, path)
+
     def test_a_link_to_a_folder_lists_it(self):
         run = self.stage()
         self.assertEqual(run.relink("[a](../day01_vectors)", "day01_vectors/README.md"), "[a](index.md)")

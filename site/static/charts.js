@@ -1,5 +1,5 @@
 // The charts: a tooltip at the nearest point, and a line that is highlighted. Without this script each
-// point has a <title>, and the table below a chart has all figures.
+// point has a <title>, and the table below a chart has the figures; of a sweep, the means.
 "use strict";
 
 (() => {

@@ -35,9 +35,15 @@
     return (prefix.length > 1 ? "u" : prefix) + (match[2] === "s" ? "s" : "b");
   }
 
+  // Without white space around it, and without "line " where a line is asked for.
+  function bare(typed, question) {
+    typed = trimmed(inBytes(typed));
+    return question.kind === "line" ? trimmed(typed.replace(/^line /i, "")) : typed;
+  }
+
   // `question`: the data of an answer: kind, key, value, unit, about. A line is a number, too.
   function isRight(typed, question) {
-    typed = trimmed(inBytes(typed));
+    typed = bare(typed, question);
     if (question.kind === "choice")
       return typed !== "" && lower(typed[0]) === lower(question.key) &&
         (typed.length === 1 || ") .:,".includes(typed[1]));
@@ -51,7 +57,7 @@
 
   // Whether `typed` can be judged: a word in place of a number is no answer yet.
   function isAnswer(typed, question) {
-    typed = trimmed(inBytes(typed));
+    typed = bare(typed, question);
     return typed !== "" && (question.kind === "choice" || numberIn(typed.replace(/^about /, "")) !== null);
   }
 
@@ -166,7 +172,7 @@
     }
     lines.addEventListener("change", (event) => { input.value = event.target.value; });
     input.addEventListener("input", () => {
-      for (const radio of lines.querySelectorAll("input")) radio.checked = radio.value === input.value.trim();
+      for (const radio of lines.querySelectorAll("input")) radio.checked = radio.value === bare(input.value, answer.dataset);
     });
     code.remove();
     const label = element("label", { for: id }, "Choose a line, or type its number ");
@@ -182,6 +188,11 @@
     const form = element("form", { class: "quiz-form" }, field,
       element("button", { type: "submit", class: "quiz-button" }, "Check"), result);
     answer.before(form);
+    const asked = answer.closest("li")?.querySelector(":scope > p");
+    if (asked) {
+      asked.id ||= `${id}-question`;
+      for (const part of form.querySelectorAll("fieldset, input[type=text]")) part.setAttribute("aria-describedby", asked.id);
+    }
     const show = (right, text) => {
       result.textContent = text;
       result.className = "quiz-result " + (right ? "quiz-right" : "quiz-wrong");

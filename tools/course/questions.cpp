@@ -20,6 +20,7 @@ constexpr std::string_view kDetails = "<details><summary>Answer</summary>";
 constexpr std::string_view kEndOfDetails = "</details>";
 constexpr std::string_view kBold = "**";
 constexpr std::string_view kAbout = "about ";
+constexpr std::string_view kLine = "line ";
 
 std::string_view trimmed(std::string_view text) {
     const auto begin = text.find_first_not_of(" \t\r\n");
@@ -190,6 +191,14 @@ NumberedLines lines_of(const Question& question, std::string_view source) {
 
 bool is_right(std::string_view answer, std::string_view key) {
     answer = trimmed(answer);
+    if (key.starts_with(kLine)) {
+        key.remove_prefix(kLine.size());
+        const auto is_equal = [](char typed, char letter) {
+            return std::tolower(static_cast<unsigned char>(typed)) == letter;
+        };
+        if (std::ranges::equal(answer.substr(0, kLine.size()), kLine, is_equal))
+            answer = trimmed(answer.substr(kLine.size()));
+    }
     if (is_letter(key))
         return !answer.empty() &&
                std::tolower(static_cast<unsigned char>(answer[0])) ==

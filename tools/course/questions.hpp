@@ -52,7 +52,8 @@ std::vector<Question> parse_questions(std::string_view readme, std::string_view 
 NumberedLines lines_of(const Question& question, std::string_view source);
 
 // Is `answer`, as typed, right? Numbers are compared as such: 1024 and "1,024 threads" are equal.
-// 12 and "12 us" are right where "12 µs" is, but not "12 ms". The key of a line is its number.
+// 12 and "12 us" are right where "12 µs" is, but not "12 ms". The key of a line is
+// "line 8", for which 8 is right, too.
 bool is_right(std::string_view answer, std::string_view key);
 
 // What to type: "a number", "a letter", "the number of a line".

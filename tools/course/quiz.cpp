@@ -64,7 +64,7 @@ int quiz(const Checkout& checkout, const std::string& name) {
         }
         const bool is_empty = answer.find_first_not_of(" \t\r") == std::string::npos;
         const bool good =
-            !is_empty && is_right(answer, lines[i] ? std::to_string(lines[i]->right) : question.key);
+            !is_empty && is_right(answer, lines[i] ? fmt::format("line {}", lines[i]->right) : question.key);
         right += good ? 1 : 0;
         // The first answer counts: after it the learner has read the right one.
         if (!is_empty) learner.logbook.answered(fmt::format("{}/{}", short_name(day), i + 1), good);

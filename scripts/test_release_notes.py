@@ -2,8 +2,10 @@
 """Tests of release_notes.py: scripts/test_release_notes.py."""
 import contextlib
 import io
+import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -80,6 +82,20 @@ class Notes(unittest.TestCase):
                              ("1.0.0", "CHANGELOG.md: there is no section for 1.0.0;")):
             with self.subTest(tag), self.assertRaisesRegex(release.MissingVersion, "^" + re.escape(message)):
                 release.notes(self.root, tag)
+
+
+class Workflow(unittest.TestCase):
+    def test_only_a_release_of_the_course_becomes_the_latest(self):
+        workflow = (release.ROOT / ".github/workflows/release.yml").read_text()
+        step = re.search(r"- run: \|\n((?: {10}.*\n)+)", workflow)[1]
+        with tempfile.TemporaryDirectory() as folder:
+            gh = pathlib.Path(folder) / "gh"
+            gh.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+            gh.chmod(0o755)
+            for tag, expected in (("first-edition", []), ("cuda_on_cpu-1.0.0", ["--latest=false"])):
+                done = subprocess.run(["bash", "-e", "-c", step], cwd=release.ROOT, env={**os.environ, "TAG": tag, "PATH": f"{folder}:{os.environ['PATH']}"},
+                                      capture_output=True, text=True)
+                self.assertEqual(done.stdout.splitlines()[:-4], ["release", "create", tag, *expected, "--verify-tag"], done.stderr)
 
 
 class Command(unittest.TestCase):

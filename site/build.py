@@ -131,7 +131,11 @@ def build(out, base, repository=None):
     from sphinx.cmd.build import main as sphinx
 
     source = BUILD / "source"
-    print(f"course: {run_here.build(ROOT)}", file=sys.stderr)
+    try:
+        print(f"course: {run_here.build(ROOT)}", file=sys.stderr)
+    except run_here.BuildError as error:
+        print(f"course: the kernels that run in the pages cannot be compiled: {error}", file=sys.stderr)
+        return 1
     errors = stage.stage(ROOT, source, repository)
     for error in errors:
         print(error, file=sys.stderr)

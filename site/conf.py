@@ -59,6 +59,7 @@ def setup(app):
     app.add_config_value("course_navigation", SITE["navigation"], "html")
     app.add_config_value("course_repository", SITE["repository"], "html")
     app.add_config_value("course_base", "/", "")
+    app.add_config_value("course_made_by", pages.made_by(pathlib.Path(__file__).resolve().parent), "html")
     app.connect("html-page-context", pages.no_toctree, priority=400)       # before the theme asks for it
     app.connect("html-page-context", pages.add_navigation, priority=600)   # after the theme
     app.connect("html-page-context", accessible.repair, priority=900)

@@ -1,9 +1,19 @@
 """What conf.py hooks into Sphinx: the navigation, links to files, and the page for addresses that do not exist."""
+import hashlib
 import html
 import os
 import pathlib
 
 from docutils import nodes
+
+
+def made_by(folder):
+    """A digest of the modules that make the pages: where it is another, Sphinx writes all pages anew, although their sources are the same."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.py")):
+        if not path.name.startswith("test_"):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def relative(target, page):

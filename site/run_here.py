@@ -1,7 +1,8 @@
 """A kernel in the page: the kernels of days 1, 5, 6 and 15 and the part of the runtime that runs them, compiled to WebAssembly.
 
 build() makes one script, run_here_kernels.js, with Debian's emscripten; without emscripten there is none, and the pages leave the part
-out. part() is the HTML of one kernel's page; static/run_here.js makes a form of it and runs the kernel in a worker.
+out. A source that emscripten cannot compile is an error. part() is the HTML of one kernel's page; static/run_here.js makes a form of it
+and runs the kernel in a worker.
 """
 import concurrent.futures
 import hashlib
@@ -17,8 +18,8 @@ SCRIPT = "run_here_kernels.js"
 FOLDER = "build/site/run_here"  # of the tree: object files, and in static/ the script
 SOURCES = ["runtime.cpp", "page_host.cpp", "contexts.cpp", "runs.cu"]
 # What a change of compiles everything anew.
-READ = ["site/run_here.py", "site/wasm", "cuda_on_cpu/include", "cuda_on_cpu/src", "cuda_on_cpu/translator", "common/device", "common/check",
-        "day01_vector_add/vector_add.cuh", "day05_matmul_tiled/matmul_tiled.cuh", "day06_transpose/transpose.cuh", "day15_reduction/reduction.cuh"]
+READ = ["site/run_here.py", "site/wasm", "cuda_on_cpu/include", "cuda_on_cpu/src", "cuda_on_cpu/process", "cuda_on_cpu/translator", "common/device",
+        "common/check", "day01_vector_add/vector_add.cuh", "day05_matmul_tiled/matmul_tiled.cuh", "day06_transpose/transpose.cuh", "day15_reduction/reduction.cuh"]
 SUFFIXES = {".py", ".cpp", ".hpp", ".h", ".inc", ".cu", ".cuh", ""}
 COMPILE = ["-std=c++20", "-O1", "-DCUDA_ON_CPU", "-Isite/wasm/include", "-Isite/wasm", "-Icuda_on_cpu/include", "-Icuda_on_cpu/src",
            "-Icuda_on_cpu/process", "-I.", "-Wno-everything"]
@@ -40,7 +41,7 @@ window.runHereKernels = function () {
         said.push(String(error.message || error));
       }
       self.postMessage({result, said, ms: performance.now() - start});
-    });
+    }).catch(error => self.postMessage({result: "", said: [String(error.message || error)], ms: 0}));
   };
 };
 """
@@ -51,6 +52,10 @@ window.runHereKernels = function () {
 
 class BuildError(Exception):
     """The script cannot be made; the text says why."""
+
+
+class NoEmscripten(BuildError):
+    """A tool is not installed: the site can do without the script."""
 
 
 def script(root):
@@ -83,14 +88,16 @@ def works(command):
 
 
 def translator(root):
-    """The program that turns CUDA C++ into C++: that of a build, else one that is compiled here."""
+    """The program that turns CUDA C++ into C++: that of a build, unless a source of it is newer, else one that is compiled here."""
+    files = [*(root / "cuda_on_cpu/translator").glob("*"), *(root / "cuda_on_cpu/process").glob("child_process.*")]
+    newest = max((path.stat().st_mtime for path in files), default=0)
     for built in sorted(root.glob("build/*/bin/cuda_on_cpu_compile")):
-        if works([str(built), "em++", "--version"]):
+        if built.stat().st_mtime > newest and works([str(built), "em++", "--version"]):
             return built
     own = root / FOLDER / "cuda_on_cpu_compile"
     if not shutil.which("g++"):
-        raise BuildError("there is neither a build of the course nor g++")
-    sources = [str(path) for path in [root / "cuda_on_cpu/process/child_process.cpp", *sorted((root / "cuda_on_cpu/translator").glob("*.cpp"))]]
+        raise NoEmscripten("there is neither a build of the course nor g++")
+    sources = sorted(str(path) for path in files if path.suffix == ".cpp")
     run(root, ["g++", "-std=c++20", "-O0", "-Icuda_on_cpu/process", "-Icuda_on_cpu/translator", *sources, "-o", str(own)])
     return own
 
@@ -109,11 +116,12 @@ def compile_script(root, folder):
 
 
 def build(root):
-    """Makes the script unless it is there, made from the same sources. Returns a line that says what has been done."""
+    """Makes the script unless it is there, made from the same sources. Returns a line that says what has been done; raises a BuildError if
+    the tools are there and fail."""
     target, stamp = script(root), root / FOLDER / "made_from"
     try:
         if not shutil.which("em++"):
-            raise BuildError("there is no em++ (apt-get install emscripten)")
+            raise NoEmscripten("there is no em++ (apt-get install emscripten)")
         version = subprocess.run(["em++", "--version"], capture_output=True, text=True).stdout
         wanted = fingerprint(root, version)
         if not (target.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == wanted):
@@ -122,6 +130,8 @@ def build(root):
             stamp.write_text(wanted, encoding="utf-8")
     except BuildError as error:
         target.unlink(missing_ok=True)
+        if not isinstance(error, NoEmscripten):
+            raise
         return f"kernels cannot be run in the pages: {error}"
     return f"kernels can be run in the pages: {SCRIPT}, {target.stat().st_size / 1e3:.0f} kB"
 
@@ -176,7 +186,8 @@ def part(root, kernel):
     choice = KERNELS.get(kernel)
     if choice is None or not script(root).is_file():
         return ""
-    data = html.escape(json.dumps({"kernel": kernel, **{key: choice[key] for key in ("sizes", "grid", "block") if key in choice}}))
+    version = hashlib.sha256(script(root).read_bytes()).hexdigest()[:8]  # a script that a browser keeps from an earlier release does not fit
+    data = html.escape(json.dumps({"kernel": kernel, "version": version, **{key: choice[key] for key in ("sizes", "grid", "block") if key in choice}}))
     return (f'<div class="run-here" data-run="{data}"><p>Here the kernel runs in this page, compiled to WebAssembly: each of its threads, one after the '
             f"other. The result is compared with that of a plain loop. {choice['note']}</p>"
             '<p class="run-here-without">This needs JavaScript.</p></div>')

@@ -70,11 +70,16 @@ def neighbours(name, files):
     return f'\n<nav aria-label="Files beside this one">{" ".join(links)}</nav>' if links else ""
 
 
-def page(root, name, day=None, files=()):
-    """The page of the file root/name. `files`: those of the same day that have a page, in order."""
-    text = (root / name).read_text(encoding="utf-8")
+def around(name, day=None, files=()):
+    """What the page of the file `name` has before and after its source. `files`: those of the same day that have a page, in order."""
     beside = neighbours(name, files) if name in files else ""
-    return whole_page(f"source/{name}.html", name, highlight(text, lexer_for(name), Lines()), day, beside)
+    return whole_page(f"source/{name}.html", name, "\0", day, beside).split("\0")
+
+
+def page(root, name, day=None, files=()):
+    """The page of the file root/name. `day` and `files`: as those of around()."""
+    before, after = around(name, day, files)
+    return before + highlight((root / name).read_text(encoding="utf-8"), lexer_for(name), Lines()) + after
 
 
 def folder_page(name, files, day=None):

@@ -20,6 +20,7 @@ import shutil
 import sys
 import urllib.parse
 
+import accessible
 import changes
 import front
 import glossary
@@ -272,11 +273,13 @@ class Stage:
         return f"source/{there}.html"
 
     def source_page(self, name, day=None, files=()):
-        """The page of a source file. The source is highlighted again only if it or source.py is newer than the page, or other files are beside it."""
-        path, made_by = self.target / f"extra/source/{name}.html", pathlib.Path(source.__file__)
-        beside = source.neighbours(name, files) if name in files else ""
-        if (path.exists() and path.stat().st_mtime > max((self.root / name).stat().st_mtime, made_by.stat().st_mtime)
-                and path.read_text(encoding="utf-8").endswith(f"</main>{beside}</body></html>\n")):
+        """The page of a source file. The source is highlighted again only if it or a module that makes the page is newer than the page, or
+        what is around it is another."""
+        path = self.target / f"extra/source/{name}.html"
+        newest = max(file.stat().st_mtime for file in [self.root / name, *(pathlib.Path(each.__file__) for each in (source, accessible))])
+        before, after = source.around(name, day, files)
+        text = path.read_text(encoding="utf-8") if path.exists() and path.stat().st_mtime > newest else ""
+        if text.startswith(before) and text.endswith(after):
             self.written.add(path)
         else:
             self.write(f"extra/source/{name}.html", source.page(self.root, name, day, files))
@@ -509,15 +512,15 @@ def stage(root, target, repository=None):
         inside = sorted(name for name in run.known if os.path.dirname(name) == folder)
         listings[folder] = [(os.path.basename(name) + ("/" if (root / name).is_dir() else ""), run.file(name)) for name in inside
                             if not (root / name).is_dir()]
-    days_of = {day.folder: (day.name, titles[f"{day.name}/index"]) for day in days if f"{day.name}/index" in titles}
+    of_folder = {day.folder: (day.name, titles[f"{day.name}/index"]) for day in days if f"{day.name}/index" in titles}
     beside = {}
     for name in sorted(run.sources, key=lambda name: (os.path.dirname(name), name)):
         beside.setdefault(name.split("/")[0], []).append(name)
     for folder, names in beside.items():
         for name in names:
-            run.source_page(name, days_of.get(folder), names)
+            run.source_page(name, of_folder.get(folder), names)
     for name, files in listings.items():
-        run.write(f"extra/source/{name}/index.html", source.folder_page(name, files, days_of.get(name.split("/")[0])))
+        run.write(f"extra/source/{name}/index.html", source.folder_page(name, files, of_folder.get(name.split("/")[0])))
     for name in run.copied:
         run.write(f"extra/files/{name}", (root / name).read_bytes())
     moved = redirects(root, days)

@@ -317,6 +317,9 @@ style="overflow-x: auto">const float a_long_line_of_code = of_a_kernel + that_ha
         (self.root / "run_here.html").write_text(FRONT)
         with self.assertRaises(browser.NotThere):
             self.faults(browser.check_run_here, "run_here.html")
+        (self.root / "_static").mkdir()
+        (self.root / "_static/run_here_kernels.js").write_text(RUN_HERE_KERNELS)
+        self.expect("there is no form, although", browser.check_run_here, "run_here.html")
 
     def test_slides_that_run_past_the_last_one(self):
         self.plant("slides.html", "Math.min(Math.max(to, 0), 2)", "to")

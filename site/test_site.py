@@ -1,6 +1,9 @@
 """Tests of build.py, stage.py, source.py and glossary.py: python3 -m unittest discover site, in the site's virtual environment."""
 import functools
 import http.server
+import importlib.util
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -212,6 +215,31 @@ class Texts(Tree):
         self.assertNotIn("Next", source.neighbours(files[2], files))
         self.assertEqual(source.neighbours(files[0], files[:1]), "")
 
+    def test_a_source_page_is_made_anew_if_anything_that_it_shows_has_changed(self):
+        run, name, day = self.stage(), "day01_vectors/add.cuh", ("day01", "Day 1: vectors")
+        path = run.target / f"extra/source/{name}.html"
+
+        def made(day=day, files=(name,)):
+            with mock.patch("source.highlight", return_value="<pre></pre>") as highlight:
+                run.source_page(name, day, list(files))
+            self.assertEqual(path.read_text(), source.around(name, day, list(files))[0] + "<pre></pre>" + source.around(name, day, list(files))[1])
+            return highlight.called
+
+        self.assertTrue(made())
+        self.assertFalse(made())
+        self.assertTrue(made(day=("day01", "Day 1: sums")))
+        self.assertTrue(made(day=("day02", "Day 1: sums")))
+        self.assertTrue(made(day=None))
+        self.assertTrue(made(day=None, files=(name, "day01_vectors/z.cuh")))
+        for changed in ("source", "accessible"):
+            module = self.root / f"{changed}.py"
+            module.touch()
+            with mock.patch.object(sys.modules[changed], "__file__", str(module)):
+                os.utime(module, (4e9, 4e9))
+                self.assertTrue(made(), changed)
+                os.utime(module, (1e9, 1e9))
+                self.assertFalse(made(), changed)
+
     def test_a_day_leads_on_to_the_next(self):
         self.put("README.md", README + README.splitlines()[-1].replace("01", "03").replace("Vectors", "Warps") + "\n")
         self.put("day01_vectors/exercises.md", "# E\n")
@@ -225,6 +253,28 @@ class Texts(Tree):
         text = ("# A *b*\n\n`c[i] * 2` **d** <em>e</em> [f](g.md) k<<<h, i>>>()\n\n| j | k |\n| --- | --: |\n| 1 | 2 &lt; 3 |\n\n"
                 "```cuda\nx = y * z;\n```\n\n```{toctree}\n:hidden:\n\nl/index\n```\n")
         self.assertEqual(stage.plain_text(text), "A b c[i] * 2 d e f k<<<h, i>>>() j k 1 2 < 3 x = y * z;")
+
+
+class Whole(Tree):
+    def test_a_small_tree_is_staged(self):
+        self.put("README.md", "# C\n\nText.\n\n```sh\n./course\n```\n\n```cpp\nint x;\n```\n" + README.removeprefix("# CUDA\n"))
+        self.put("docs/parts.md", "# Parts\n\n## 1. A first kernel\n\nOne.\n")
+        self.put("docs/glossary.md", "# Glossary\n\n" + Glossary.TABLE)
+        self.put("docs/book.md", "# Book\n")
+        self.put("docs/command.md", "# Command\n\n## How to read a day\n")
+        self.put("cuda_on_cpu/README.md", "# CPU\n")
+        self.put("day00_first/README.md", "# Day 0\n")
+        self.put("day01_vectors/README.md", "# Day 1: vectors\n\n[The kernel](add.cuh), [all files](beyond)\n")
+        self.put("day01_vectors/beyond/more.cuh", "int z;\n")
+        self.put("day03_warps/README.md", "# Day 3\n")
+        self.put("tools/course/renumbered.cpp", "")
+        stage.check_links.known_to_git.cache_clear()
+        with mock.patch("stage.module", return_value=None):
+            self.assertEqual(stage.stage(self.root, self.root / "out"), [])
+        site = json.loads((self.root / "out/site.json").read_text())
+        self.assertEqual(site["navigation"][0], ["1. A first kernel", [["part1/index", "About this part", []], ["day01/index", "01 Vectors", []]]])
+        for name in ("day01_vectors/add.cuh.html", "day01_vectors/beyond/index.html"):
+            self.assertIn('/day01/index.html">Day 1: vectors</a>', (self.root / "out/extra/source" / name).read_text(), name)
 
 
 class Front(Tree):
@@ -257,6 +307,28 @@ class NotFound(unittest.TestCase):
             text = path.read_text()
         self.assertTrue(text.startswith('<html><head><base href="/course/"><script>'), text)  # before anything is loaded
         self.assertIn(f"<script>{pages.SAME_PAGE}</script></body>", text)
+
+
+class Configuration(unittest.TestCase):
+    def test_a_change_of_a_module_writes_all_pages_anew(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            digests = []
+            for file, text in (("accessible.py", "one"), ("accessible.py", "two"), ("pages.py", "two"), ("test_pages.py", "two")):
+                (folder / file).write_text(text)
+                digests.append(pages.made_by(folder))
+        self.assertEqual(len(set(digests[:3])), 3)
+        self.assertEqual(digests[2], digests[3])  # a test makes no page
+
+    def test_sphinx_knows_the_modules_that_make_the_pages(self):
+        values, read_text = {}, pathlib.Path.read_text
+        site = '{"navigation": [], "repository": null, "static": []}'
+        with mock.patch.object(pathlib.Path, "read_text", lambda path, **options: site if path.name == "site.json" else read_text(path, **options)):
+            spec = importlib.util.spec_from_file_location("course_conf", SITE / "conf.py")
+            conf = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(conf)
+        conf.setup(mock.Mock(add_config_value=lambda name, value, rebuild: values.update({name: (value, rebuild)})))
+        self.assertEqual(values["course_made_by"], (pages.made_by(SITE), "html"))
 
 
 class Redirects(Tree):

@@ -105,7 +105,7 @@ struct RawTrace {
 };
 
 // The trace of a launch: of the inspected warps the one with the most recorded requests, the first
-// of these. So it is no warp at an edge, which has less to do than others.
+// of these. So it is seldom a warp at an edge, which has less to do than others.
 struct LaunchTrace {
     std::mutex mutex;
     std::uint64_t block_number = ~std::uint64_t{0};

@@ -16,9 +16,9 @@
   const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
   let loading = null;
-  const load = () => loading ||= new Promise((resolve, reject) => {
+  const load = version => loading ||= new Promise((resolve, reject) => {
     const script = make("script");
-    script.src = SCRIPT;
+    script.src = version ? `${SCRIPT}?v=${version}` : SCRIPT;
     script.onload = () => resolve(URL.createObjectURL(new Blob([`(${window.runHereKernels})()`], {type: "text/javascript"})));
     script.onerror = () => { loading = null; reject(new Error("the kernels cannot be loaded")); };
     document.head.append(script);
@@ -38,18 +38,20 @@
   const sentence = ({result, said, ms}) => {
     const reports = said.map(text => ` ${text}${/[.?!]$/.test(text) ? "" : "."}`).join("");
     if (!result) return ["wrong", `The run has failed.${reports}`];
-    const {results, wrong, first, got, expected, blocks, threads, switches} = JSON.parse(result);
+    const {results, wrong, first, got, expected, outside, blocks, threads, switches} = JSON.parse(result);
     const ran = `${count(threads, "thread")} ran in ${count(blocks, "block")}, with ${switches.toLocaleString("en")} switches of stacks, in ${
       ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms here.`;
     if (said.length) return ["wrong", `Wrong: the launch has failed.${reports} ${ran}`];
-    if (!wrong) return ["right", `Right: ${results === 1 ? "the sum is" : `all ${count(results, "element")} are`} as expected. ${ran}`];
+    if (!wrong && !outside) return ["right", `Right: ${results === 1 ? "the sum is" : `all ${count(results, "element")} are`} as expected. ${ran}`];
+    const beyond = "it wrote outside of its array";
+    if (!wrong) return ["wrong", `Wrong: ${beyond}. ${ran}`];
     const number = got.includes("nan") ? "NaN, as memory that was not written" : got;
     const which = results === 1 ? "the sum" : `${wrong.toLocaleString("en")} of ${count(results, "element")}, of which the first, number ${first},`;
-    return ["wrong", `Wrong: ${which} is ${number}; expected ${expected}. ${ran}`];
+    return ["wrong", `Wrong: ${outside ? `${beyond}, and ` : ""}${which} is ${number}; expected ${expected}. ${ran}`];
   };
 
   const start = root => {
-    const {kernel, sizes, grid, block} = JSON.parse(root.dataset.run);
+    const {kernel, version, sizes, grid, block} = JSON.parse(root.dataset.run);
     const form = make("form", "run-here-form"), id = `run-here-${++numbered}`;
     form.noValidate = true;
     form.setAttribute("aria-label", `Run ${kernel}`);
@@ -92,16 +94,19 @@
     form.addEventListener("submit", async event => {
       event.preventDefault();
       end();
+      const mine = ++runs;
       const fault = faultOf([...ofSizes, ...ofGrid, ...ofBlock], ofBlock);
       if (fault) return say("wrong", fault);
       const value = (fields, index, otherwise) => fields[index] ? Number(fields[index].input.value) : otherwise;
+      const numbers = [value(ofSizes, 0, 1), value(ofSizes, 1, 1), value(ofSizes, 2, 1), value(ofGrid, 0, 0), value(ofBlock, 0, 1),
+                       value(ofBlock, 1, 1), SEED];  // before the reader can change them
       say("", "Runs …");
-      const mine = ++runs;
       try {
-        const source = await load();
+        const source = await load(version);
         if (mine !== runs) return;  // Run was pressed again
         worker = new Worker(source);
       } catch (error) {
+        if (mine !== runs) return;
         end();
         return say("wrong", `This browser cannot run it: ${error.message}.`);
       }
@@ -114,8 +119,7 @@
         end();
         say("wrong", `The run has failed: ${event.message}.`);
       };
-      worker.postMessage({kernel, numbers: [value(ofSizes, 0, 1), value(ofSizes, 1, 1), value(ofSizes, 2, 1), value(ofGrid, 0, 0),
-                                            value(ofBlock, 0, 1), value(ofBlock, 1, 1), SEED]});
+      worker.postMessage({kernel, numbers});
     });
   };
 

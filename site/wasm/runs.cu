@@ -22,16 +22,18 @@ namespace {
 
 constexpr float kRounding = 0x1p-24F;  // of one operation, relative
 
-// An array of device memory: NaN until it is written, between guards.
+// An array of device memory: NaN until it is written, between guards, of which the one behind it
+// has at least `guard` values.
 class Array {
   public:
-    explicit Array(std::size_t size)
+    explicit Array(std::size_t size, std::size_t guard = kGuard)
         : size_(size),
-          memory_(static_cast<float*>(std::aligned_alloc(256, (size + 2 * kGuard + 63) / 64 * 256))) {
+          guard_(std::max(guard, kGuard)),
+          memory_(static_cast<float*>(std::aligned_alloc(256, (kGuard + size + guard_ + 63) / 64 * 256))) {
         if (memory_ == nullptr) std::abort();
         std::fill(memory_, memory_ + kGuard, kGuardValue);
         std::memset(data(), 0xff, size * sizeof(float));
-        std::fill(data() + size, data() + size + kGuard, kGuardValue);
+        std::fill(data() + size, data() + size + guard_, kGuardValue);
     }
     Array(const Array&) = delete;
     Array& operator=(const Array&) = delete;
@@ -42,7 +44,7 @@ class Array {
     bool guards_are_intact() const {
         const auto intact = [](float value) { return value == kGuardValue; };
         return std::all_of(memory_, memory_ + kGuard, intact) &&
-               std::all_of(data() + size_, data() + size_ + kGuard, intact);
+               std::all_of(data() + size_, data() + size_ + guard_, intact);
     }
     void randomise(std::mt19937& random) {
         std::uniform_real_distribution<float> value(-1.0F, 1.0F);
@@ -53,6 +55,7 @@ class Array {
     static constexpr std::size_t kGuard = 64;
     static constexpr float kGuardValue = 12345.0F;
     std::size_t size_;
+    std::size_t guard_;
     float* memory_;
 };
 
@@ -62,6 +65,7 @@ struct Answer {
     std::size_t first_wrong = 0;
     double got = 0;
     double expected = 0;
+    bool outside = false;  // the kernel wrote there
 
     void compare(float result, double reference, double tolerance) {
         if (!(std::abs(result - reference) <= tolerance) && wrong++ == 0) {
@@ -97,7 +101,7 @@ Answer add(Kernel kernel, unsigned per_thread, const Choice& choice, std::mt1993
     Answer answer;
     for (std::size_t i = 0; i < n; ++i)
         answer.compare(c.data()[i], a.data()[i] + b.data()[i], 0);  // one rounding, the same everywhere
-    if (!c.guards_are_intact()) answer.wrong = n;
+    answer.outside = !c.guards_are_intact();
     return answer;
 }
 
@@ -132,7 +136,7 @@ Answer multiply(Kernel kernel, unsigned block_rows, unsigned block_cols, const C
             answer.compare(c.data()[row * n + col], sum, (k + 1) * kRounding * magnitude);
         }
     }
-    if (!c.guards_are_intact()) answer.wrong = answer.results;
+    answer.outside = !c.guards_are_intact();
     return answer;
 }
 
@@ -152,7 +156,7 @@ Answer transpose(Kernel kernel, bool x_counts_rows, const Choice& choice, std::m
         for (int row = 0; row < rows; ++row)
             answer.compare(out.data()[col * rows + row], in.data()[row * cols + col], 0);
     }
-    if (!out.guards_are_intact()) answer.wrong = answer.results;
+    answer.outside = !out.guards_are_intact();
     return answer;
 }
 
@@ -160,7 +164,8 @@ Answer transpose(Kernel kernel, bool x_counts_rows, const Choice& choice, std::m
 template <class Launch>
 Answer reduce(Launch launch, const Choice& choice, std::mt19937& random) {
     const std::size_t n = choice.size[0];
-    Array in(n), out(1), scratch(std::size_t{choice.blocks} * day15::kBlock);
+    // A block of more than kBlock threads writes behind scratch: fewer values than it has threads.
+    Array in(n), out(1), scratch(std::size_t{choice.blocks} * day15::kBlock, choice.block.x);
     in.randomise(random);
     out.data()[0] = 0;
     launch(in.data(), n, out.data(), scratch.data(), choice.blocks, choice.block);
@@ -177,7 +182,7 @@ Answer reduce(Launch launch, const Choice& choice, std::mt19937& random) {
         static_cast<double>(2 * pieces + 8) + static_cast<double>(choice.blocks * pieces);
     Answer answer;
     answer.compare(out.data()[0], sum, additions * kRounding * magnitude);
-    if (!out.guards_are_intact() || !scratch.guards_are_intact()) answer.wrong = 1;
+    answer.outside = !out.guards_are_intact() || !scratch.guards_are_intact();
     return answer;
 }
 
@@ -260,10 +265,10 @@ extern "C" EMSCRIPTEN_KEEPALIVE void run_kernel(const char* name, unsigned size0
     using cuda_on_cpu::run_seen;
     std::snprintf(
         text, sizeof text,
-        R"({"results":%zu,"wrong":%zu,"first":%zu,"got":"%.9g","expected":"%.9g","blocks":%llu,"threads":%llu,)"
-        R"("switches":%llu})",
-        answer.results, answer.wrong, answer.first_wrong, answer.got, answer.expected, run_seen.blocks,
-        run_seen.threads, run_seen.switches);
+        R"({"results":%zu,"wrong":%zu,"first":%zu,"got":"%.9g","expected":"%.9g","outside":%s,"blocks":%llu,)"
+        R"("threads":%llu,"switches":%llu})",
+        answer.results, answer.wrong, answer.first_wrong, answer.got, answer.expected,
+        answer.outside ? "true" : "false", run_seen.blocks, run_seen.threads, run_seen.switches);
 }
 
 // JSON; empty: there is none.

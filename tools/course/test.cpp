@@ -90,8 +90,10 @@ int test_days(const Checkout& checkout, const TestOptions& options) {
         // For .ci/run, which takes days by turns: no tests with a label that this regular
         // expression matches.
         const char* without = std::getenv("COURSE_TEST_WITHOUT");
-        if (options.half == TestHalf::kRest && without != nullptr)
+        if (options.half == TestHalf::kRest && without != nullptr) {
+            fmt::print("Not run: tests with a label that '{}' matches (COURSE_TEST_WITHOUT)\n", without);
             command.insert(command.end(), {"--label-exclude", without});
+        }
     }
     const std::vector<std::string> parts = parts_of(command);
     // Two more than the number of cores: a test computes for 0.6 of its time, and else waits for a

@@ -382,6 +382,29 @@ def check_replay(browser, path):
         return wrong
 
 
+# Of a page of a kernel: the share of the width that the columns before the source take, that of the replay's first step that is empty,
+# and the parts that are wider than their box.
+NARROW = """() => {
+  const box = document.querySelector(".kernel-source").closest(".kernel-box"), code = box.querySelector("td.code");
+  const replay = document.querySelector(".replay-box"), end = replay.lastElementChild.getBoundingClientRect().bottom;
+  document.querySelector(".replay details").open = true;
+  const wide = [...document.querySelectorAll(".kernel-box:has(.kernel-source), .replay .kernel-box, .kernel-diff")].filter(one => one.scrollWidth > one.clientWidth + 1);
+  return { columns: (code.getBoundingClientRect().left - box.getBoundingClientRect().left) / box.clientWidth,
+           empty: (replay.getBoundingClientRect().bottom - end) / replay.offsetHeight, wide: wide.map(one => one.getAttribute("aria-label")) };
+}"""
+
+
+def check_kernel_on_a_phone(browser, path):
+    """The source has most of the width, at most half of what a replay shows is empty below it, and no table of text is cut."""
+    with browser.page(path, "phone") as (page, wrong):
+        found = page.evaluate(NARROW)
+        if found["columns"] > 0.3:
+            wrong.append(f"{path}: the counts take {found['columns']:.0%} of the width; expected 30 % at most")
+        if found["empty"] > 0.4:
+            wrong.append(f"{path}: {found['empty']:.0%} of the replay's first step are empty; expected a third, and a border")
+        return wrong + [f"{path}: on a phone it scrolls sideways: {label}" for label in found["wide"]]
+
+
 def check_run_here(browser, path):
     """A sum runs in the page with a size and a grid of the reader's choice, started by keyboard; it is right, all threads have run, and
     another block than the kernel's makes it wrong. Stop stops it, and a number that is none is refused."""

@@ -5,7 +5,7 @@ usage: site/check.py [--html DIR] [--links] [--only TYPE...] [--install]
   --html DIR  the site to look at; default: build/site/html
   --links     only links, anchors, references to other hosts and headings, without a browser: about ten seconds
   --only TYPE of the checks in a browser, only these: types of pages, searching, theme, plain (without
-              JavaScript), quiz by keyboard, charts, replay, "numbers of replays", kernel in the page, slides by keyboard
+              JavaScript), quiz by keyboard, charts, replay, "kernel on a phone", "numbers of replays", kernel in the page, slides by keyboard
   --install   only makes build/site/check-venv, with which test_check.py is run, too
 
 Links are read from the HTML files. Everything else is done by Chromium (scripts/install_dependencies.sh --site), from file:, driven by
@@ -77,16 +77,19 @@ TERMS = {
 }
 
 
+def page_of_kernel(browser, folder, version):
+    page = f"kernels/{folder}/{version}"
+    return f"{page}.html" if (browser.root / f"{page}.html").is_file() else f"{page}/index.html"
+
+
 def check_replays(browser):
-    """Of each day the version with the longest trace."""
+    """All replays."""
     wrong = []
     for path in sorted((ROOT / record_traces.TRACES).glob("*.jsonl")):
         traces = record_traces.read(path)
-        version = max(traces, key=lambda trace: len(trace["recorded"]))["version"]
         folder = path.stem[:5] if path.stem.startswith("day") else path.stem
-        page = f"kernels/{folder}/{version}"
-        page = f"{page}.html" if (browser.root / f"{page}.html").is_file() else f"{page}/index.html"
-        wrong += replay_check.check(browser, page, [trace for trace in traces if trace["version"] == version])
+        for version in dict.fromkeys(trace["version"] for trace in traces):
+            wrong += replay_check.check(browser, page_of_kernel(browser, folder, version), [trace for trace in traces if trace["version"] == version])
     return wrong
 
 
@@ -98,6 +101,8 @@ STEPS = {
     "quiz by keyboard": ("a quiz by keyboard", "quiz", browsers.check_quiz, []),
     "charts": ("charts by keyboard and by finger", "measured", browsers.check_chart, []),
     "replay": ("a replay by keyboard", "kernel", browsers.check_replay, []),
+    "kernel on a phone": ("the source of a kernel has room on a phone, and a replay no empty box", "kernel",
+                          lambda browser, _: browsers.check_kernel_on_a_phone(browser, page_of_kernel(browser, "day06", "tiled")), []),  # tall steps
     "numbers of replays": ("the lanes, addresses, banks and sectors of replays are those of the traces", "kernel", lambda browser, _: check_replays(browser), []),
     "kernel in the page": ("a kernel runs in the page and is verified", "kernel", browsers.check_run_here, []),
     "slides by keyboard": ("slides are turned by keys, and printed one on a page", "slides", browsers.check_slides, []),

@@ -31,11 +31,22 @@ if (word === "shuffle") document.querySelector("ul").innerHTML = '<li><a href="d
 </script></main></body></html>"""
 STYLE = """body { color: #222; background: #fff } a { color: #0645ad }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } a { color: #9cf } }"""
-QUIZ = HEAD.format("Quiz", "") + """<h1>Quiz</h1><ol><li>How many? <form class="quiz-form"><label>Answer <input type="text"></label>
+QUIZ = HEAD.format("Quiz", "") + """<h1>Quiz</h1><ol><li><p id="asked">How many?</p><form class="quiz-form"><label>Answer <input type="text"></label>
 <button>Check</button><p role="status"></p></form><details class="quiz-answer" data-key="4"><summary>Answer</summary>4</details></li></ol><script>"use strict";
+document.querySelector("input").setAttribute("aria-describedby", "asked");
 document.querySelector("form").addEventListener("submit", event => { event.preventDefault();
-  document.querySelector("p").textContent = document.querySelector("input").value === "4" ? "Right." : "It is 4."; document.querySelector("details").open = true;
+  document.querySelector("[role=status]").textContent = document.querySelector("input").value === "4" ? "Right." : "It is 4."; document.querySelector("details").open = true;
   localStorage.setItem("quiz", "{\\"1\\": false}"); });</script></main></body></html>"""
+LINES = HEAD.format("Lines", "") + """<h1>Lines</h1><div class="quiz" data-day="day01"><ol><li><p>Which line adds?</p>
+<pre class="quiz-code" tabindex="0" role="region" aria-label="Lines 7 to 9 of sum"><span class="quiz-line" data-line="7">__global__ void sum(int n) {</span>
+<span class="quiz-line" data-line="8">    total += in[threadIdx.x];</span>
+<span class="quiz-line" data-line="9">} // the end of it</span></pre>
+<details class="quiz-answer" data-quiz="day01/1" data-key="line 8" data-expected="the number of a line" data-kind="line" data-value="8"><summary>Answer</summary>8</details>
+</li></ol></div><link rel="stylesheet" href="quiz.css"><script src="quiz.js"></script></main></body></html>"""
+SOURCE = """<style>body { margin: 1rem }</style><link rel="stylesheet" href="kernel.css"><div class="kernel-box" tabindex="0" role="region" aria-label="Source"><table class="kernel-source"><thead><tr>
+<th scope=col>line</th><th scope=col>re&shy;quests</th><th scope=col>sec&shy;tors</th><th scope=col>wave&shy;fronts</th><th scope=col>active lanes</th><th scope=col class=code>source</th></tr></thead>
+<tbody><tr><th scope="row">111</th><td>64</td><td>1, 32</td><td class="poor">32 <span class="factor">×32</span></td><td>31.94</td>
+<td class="code"><code>    const float value = in[blockIdx.x * blockDim.x + threadIdx.x] + in[blockIdx.x];</code></td></tr></tbody></table></div>"""
 REPLAY = HEAD.format("Replay", "") + """<h1>Replay</h1><div class="replay-box" tabindex="0" role="group" aria-label="Replay"><p aria-live="polite"></p></div>
 <script>"use strict"; let at = 0, timer = null; const show = () => { document.querySelector("p").textContent = `Step ${at}`; }; show();
 document.querySelector("div").addEventListener("keydown", event => {
@@ -74,7 +85,7 @@ class SmallSite(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        for name, text in {"index.html": FRONT, "day15/index.html": DAY, "search.html": SEARCH, "style.css": STYLE, "quiz.html": QUIZ,
+        for name, text in {"index.html": FRONT, "day15/index.html": DAY, "search.html": SEARCH, "style.css": STYLE, "quiz.html": QUIZ, "lines.html": LINES, "quiz.js": (check.HERE / "static/quiz.js").read_text(), "quiz.css": (check.HERE / "static/quiz.css").read_text(),
                            "replay.html": REPLAY, "slides.html": SLIDES, "theme.html": THEME, "chart.html": CHART, "run_here.html": RUN_HERE, "run_here_kernels.js": RUN_HERE_KERNELS,
                            "run_here.js": (check.HERE / "static/run_here.js").read_text()}.items():
             (self.root / name).parent.mkdir(exist_ok=True)
@@ -140,6 +151,7 @@ class Pages(InBrowser):
         self.assertEqual(self.faults(browser.check_search, "index.html", {"shuffle": ["day15"]}), [])
         self.assertEqual(self.faults(browser.check_without_javascript, "day15/index.html", ["Thread coarsening"]), [])
         self.assertEqual(self.faults(browser.check_quiz, "quiz.html"), [])
+        self.assertEqual(self.faults(browser.check_quiz, "lines.html"), [])
         self.assertEqual(self.faults(browser.check_replay, "replay.html"), [])
         self.assertEqual(self.faults(browser.check_slides, "slides.html"), [])
         self.assertEqual(self.faults(browser.check_theme, "theme.html"), [])
@@ -227,6 +239,22 @@ style="overflow-x: auto">const float a_long_line_of_code = of_a_kernel + that_ha
         self.plant("quiz.html", 'data-key="4"', 'data-key="line 4"')
         self.plant("quiz.html", 'document.querySelector("input").value', 'document.querySelector("input[type=text]").value')
         self.expect("its line is not marked when its number is typed", browser.check_quiz, "quiz.html")
+
+    def test_lines_whose_text_cannot_be_selected(self):
+        self.plant("quiz.css", "appearance: none; width: 0; height: 0;", "appearance: none; position: absolute; inset: 0; width: 100%; height: 100%;")
+        self.expect("question 1: dragging over its lines selects ''", browser.check_quiz, "lines.html")
+
+    def test_a_line_whose_focus_is_not_seen(self):
+        self.plant("quiz.css", ".quiz-lines label:has(:focus-visible) {", ".quiz-lines label:has(:active) {")
+        self.expect("the one that has the focus is not marked", browser.check_quiz, "lines.html")
+
+    def test_a_line_that_is_only_known_by_its_number(self):
+        self.plant("quiz.js", '.replace(/^line /i, "")', "")
+        self.expect("question 1: '8' is judged", browser.check_quiz, "lines.html")
+
+    def test_fields_without_their_question(self):
+        self.plant("quiz.js", '"aria-describedby"', '"title"')
+        self.expect("question 1: its fields are described by ['', '']; expected the question", browser.check_quiz, "lines.html")
 
     def test_a_quiz_that_opens_no_answer(self):
         self.plant("quiz.html", ".open = true", ".open = false")
@@ -329,9 +357,27 @@ class Replays(InBrowser):
         return {"day": "day99", "version": "v", "kernel": "k", "steps": len(recorded), "places": [place], "recorded": recorded}
 
     def test_stored_traces_are_shown_as_they_are(self):
-        for day, version in (("day06_transpose", "tiled"), ("day06_transpose", "padded"), ("day15_reduction", "atomic")):
+        for day, version in (("day06_transpose", "tiled"), ("day06_transpose", "padded"), ("day15_reduction", "shuffle"), ("day03_warps_and_scheduling", "uniform")):
             with self.subTest(day=day, version=version):
+                self.assertTrue(self.stored(day, version))
                 self.assertEqual(self.faults_of(*self.stored(day, version)), [])
+
+    def test_a_kernel_has_room_on_a_phone(self):
+        style = (check.HERE / "static/kernel.css").read_text()
+        for before, after, fault in (("", "", ""), ("writing-mode: vertical-rl;", "", "of the width; expected 30 % at most"),
+                                     (".replay .kernel-box th, .replay .kernel-box td { padding: 0.05rem 0.25rem; white-space: normal;", ".none {", "it scrolls sideways: The steps of transpose_tiled"),
+                                     ("white-space: pre-wrap; overflow-wrap: anywhere; padding-left", "padding-left", "it scrolls sideways: Source")):
+            self.assertIn(before, style)
+            self.write_page(*self.stored("day06_transpose", "tiled"))
+            self.plant("kernel.html", "<script src", SOURCE + "<script src")
+            (self.root / "kernel.css").write_text(style.replace(before, after) if before else style)
+            if fault:
+                self.expect(fault, browser.check_kernel_on_a_phone, "kernel.html")
+            else:
+                self.assertEqual(self.faults(browser.check_kernel_on_a_phone, "kernel.html"), [])
+        (self.root / "kernel.css").write_text(style)
+        self.plant("replay.js", "Math.min(this.tallest, 1.5 * this.box.offsetHeight)", "this.tallest")
+        self.expect("of the replay's first step are empty", browser.check_kernel_on_a_phone, "kernel.html")
 
     def test_accesses_of_one_byte_and_of_sixteen(self):
         every_fifth = self.made_up("global", 1, [0, 0xFFFFFFFF, 5, 1, 0, 5, 32], [0, 0x80000001, 2, 1, 3, 40, 2])
@@ -342,6 +388,7 @@ class Replays(InBrowser):
         script = ("${bytesOf(step)}", "${words.size * WORD}")
         found = self.faults_of(self.made_up("global", 1, [0, 0xFFFFFFFF, 5, 1, 0, 5, 32]), script=script)
         self.assertIn("of which the lanes access 128 of 160 bytes", found[0])
+        self.assertIn("; expected '5 sectors of 32 bytes, of which the lanes access 32 of 160 bytes.' in it", found[0])
 
     def test_wrong_shifts_of_lanes_banks_and_sectors(self):
         tiled = self.stored("day06_transpose", "tiled")

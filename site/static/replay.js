@@ -164,11 +164,13 @@
         if (this.at + 1 === this.steps.length) this.pause();
       }, PERIOD_MS);
       this.playButton.textContent = "Pause";
+      this.reserve();
     }
     pause() {
       if (!this.timer) return;
       clearInterval(this.timer);
       this.timer = null;
+      this.reserve();
       this.live.setAttribute("aria-live", "polite");
       this.playButton.textContent = "Play";
     }
@@ -206,22 +208,31 @@
         cell.className = "cell" + (step.lanes.includes(lane) ? " on" : "") + (lane === this.lane ? " chosen" : "");
       });
       this.draw(step);
+      this.reserve();
     }
 
-    // The box keeps the height of its tallest step, so that the text below does not move. Of each place in the source
-    // only the step with the most transactions is shown for that.
+    // The box has room for its tallest step, so that the text below moves less, but at most half of this step's height is empty.
+    // While it plays, nothing moves.
+    reserve() {
+      if (!this.tallest) return;
+      this.box.style.minHeight = "";
+      const most = this.timer ? this.tallest : Math.min(this.tallest, 1.5 * this.box.offsetHeight);
+      this.box.style.minHeight = `${Math.floor(most)}px`;
+    }
+
+    // The height of the tallest step. Of each place in the source only the step with the most transactions is shown for that.
     keepHeight() {
       if (this.box.offsetWidth === this.width) return;
       const now = this.at, live = this.live.getAttribute("aria-live");
       this.width = this.box.offsetWidth;
       this.box.style.minHeight = "";
       this.live.setAttribute("aria-live", "off");
-      let tallest = 0;
+      let tallest = this.tallest = 0; // nothing is reserved meanwhile
       for (const at of this.widest) {
         this.go(at);
         tallest = Math.max(tallest, this.box.offsetHeight);
       }
-      this.box.style.minHeight = `${Math.ceil(tallest)}px`;
+      this.tallest = Math.ceil(tallest);
       this.go(now);
       this.live.setAttribute("aria-live", live);
     }
@@ -270,7 +281,7 @@
         .map(other => Math.floor((Math.max(...other.offsets) + other.bytes - 1) / (BANKS * WORD))));
       const rows = last < MOST_ROWS ? [...Array(last + 1).keys()] : [...used].sort((a, b) => a - b);
       let before = -1;
-      for (const r of rows.slice(0, 2 * MOST_ROWS)) {
+      for (const r of rows) { // an access has at most two for each lane
         if (r !== before + 1) this.memory.append(make("div", "gap", "⋯"));
         add(r * BANKS, Array.from({length: BANKS}, (_, bank) => this.word(r * BANKS + bank, words, bank)), "");
         before = r;

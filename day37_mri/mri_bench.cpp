@@ -37,15 +37,8 @@ struct Data {
         for (const auto* values : {&positions.x, &positions.y, &positions.z})
             of_voxels.emplace_back(std::span(*values));
         expected = day37::sums_on_cpu(
-            k, day37::HostPositions{every(positions.x), every(positions.y), every(positions.z)});
-    }
-
-    // Every stride-th value: those that are compared.
-    std::vector<float> every(const std::vector<float>& values) const {
-        std::vector<float> some;
-        for (std::size_t i = 0; i < values.size(); i += stride)
-            some.push_back(values[i]);
-        return some;
+            k, day37::HostPositions{day37::every(positions.x, stride), day37::every(positions.y, stride),
+                                    day37::every(positions.z, stride)});
     }
 
     day37::KSpace kspace() const {
@@ -66,22 +59,14 @@ struct Data {
     day37::Workspace workspace;
 };
 
-// The voxels that are not compared must at least have been written.
-std::string unwritten_voxels(const std::vector<float>& values) {
-    std::size_t count = 0;
-    for (const float value : values)
-        count += std::isnan(value) ? 1 : 0;
-    return count == 0 ? "" : " " + std::to_string(count) + " voxels are NaN";
-}
-
 // `rotation` has a larger bound (beyond/runs.cuh), which is good for all versions.
 constexpr day37::ErrorOfTerm kErrorOfVersions{.fixed = 10 + 30};
 
 course::VerifyResult verify(const Data& data, const std::vector<float>& re, const std::vector<float>& im,
                             const day37::ErrorOfTerm& error = kErrorOfVersions) {
-    course::VerifyResult result =
-        day37::verify_sums(data.every(re), data.every(im), data.expected, data.k.size(), error);
-    result.damage += unwritten_voxels(re) + unwritten_voxels(im);
+    course::VerifyResult result = day37::verify_sums(
+        day37::every(re, data.stride), day37::every(im, data.stride), data.expected, data.k.size(), error);
+    result.damage += day37::unwritten_values(re) + day37::unwritten_values(im);
     return result;
 }
 

@@ -24,10 +24,9 @@ Grid padded_of(const Grid& grid);
 // The point spread function of the samples:
 //     Q(delta) = sum over m of |phi(m)|^2 exp(i 2 pi k(m) delta),
 // at all differences delta of two voxels of `grid`. Enqueued by `separable`, or by gridding, which
-// is approximate (gridding_verify.hpp): then `gridding` is for the differences, one field of view
-// is `grid`, and it must live until the stream has done it, as must the workspace, which is for
-// {differences_of(grid), samples}. k.d is not used. Throws std::invalid_argument for a bad
-// argument.
+// is approximate (gridding_verify.hpp). `gridding` is for the differences, one field of view is
+// `grid`, and the workspace is for {differences_of(grid), samples}. Both must live until the stream
+// has done the work. k.d is not used. Throws std::invalid_argument for a bad argument.
 void point_spread(const KSpace& k, const Grid& grid, const Image& q, Workspace& workspace,
                   cudaStream_t stream);
 void point_spread(const KSpace& k, const Grid& grid, Gridding& gridding, const Image& q, Workspace& workspace,

@@ -82,28 +82,33 @@ course::Case make_gridded_case(const course::Dims& size) {
     const Grid& grid = problem.grid;
     course::UsualCase<Data> usual("mri gridded w" + std::to_string(kWidth) + " " + name_of(problem), "float",
                                   std::make_shared<Data>(grid, problem.samples));
-    const std::string reason = day37::why_no_gridding(grid);
-    const auto gridding =
-        reason.empty() ? std::make_shared<day37::Gridding>(grid, grid, problem.samples, kWidth) : nullptr;
-    usual.output(&Data::re, [gridding](Data& data, const std::vector<float>& re) {
-        const Grid points = gridding->extents();
-        const day37::SpreadOnCpu spread = day37::spread_on_cpu(data.k, data.grid, data.grid, points, kWidth);
-        const day37::ErrorOfTerm error =
-            day37::gridding_error(spread, points, data.k.size(), kWidth, data.expected.weight.front());
-        course::VerifyResult result = verify(data, re, data.im.to_host(), error);
-        result.damage += data.im.damage();
-        return result;
+    usual.also_spoil([](Data& data) {
+        data.re.spoil();
+        data.im.spoil();
     });
-    usual.also_spoil([](Data& data) { data.im.spoil(); });
     const course::Work work = day37::versions().front().work(problem);
+    // The points are eight times the voxels, so they are made only for a version that runs.
     for (const day37::NamedSpreading& spreading : day37::kSpreadings)
         usual.add({.name = spreading.name,
-                   .launch =
-                       [data = usual.data, gridding, how = spreading.how](cudaStream_t stream) {
-                           gridding->sum(data->kspace(), how, {data->re.span(), data->im.span()}, stream);
-                       },
                    .work = {.bytes = work.bytes, .written = work.written},
-                   .cannot_run = reason});
+                   .cannot_run = day37::why_no_gridding(grid),
+                   .prepare = [data = usual.data, how = spreading.how](course::Contestant& contestant) {
+                       const auto gridding =
+                           std::make_shared<day37::Gridding>(data->grid, data->grid, data->k.size(), kWidth);
+                       contestant.launch = [data, gridding, how](cudaStream_t stream) {
+                           gridding->sum(data->kspace(), how, {data->re.span(), data->im.span()}, stream);
+                       };
+                       contestant.verify = [data, points = gridding->extents()] {
+                           const day37::SpreadOnCpu spread =
+                               day37::spread_on_cpu(data->k, data->grid, data->grid, points, kWidth);
+                           const day37::ErrorOfTerm error = day37::gridding_error(
+                               spread, points, data->k.size(), kWidth, data->expected.weight.front());
+                           course::VerifyResult result =
+                               verify(*data, data->re.to_host(), data->im.to_host(), error);
+                           result.damage += data->re.damage() + data->im.damage();
+                           return result;
+                       };
+                   }});
     return usual.result;
 }
 

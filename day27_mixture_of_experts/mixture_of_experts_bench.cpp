@@ -128,6 +128,14 @@ course::UsualCase<Data<T>> usual_case(const course::Dims& size, bool skewed, con
     return usual;
 }
 
+// The rows in the order of experts are copied only if the peer runs.
+template <class T>
+std::function<void(course::Contestant&)> prepare_cublas(const std::shared_ptr<Data<T>>& shared) {
+    return [shared](course::Contestant& contestant) {
+        contestant.launch = day27::make_cublas<T>(shared->layer(), shared->logits_host);
+    };
+}
+
 template <bool kSkewed>
 course::Case make_case(const course::Dims& size) {
     auto usual = usual_case<float>(size, kSkewed, "mixture", "float", day27::versions());
@@ -136,12 +144,11 @@ course::Case make_case(const course::Dims& size) {
         contestant.on_host = contestant.name == "sorted";
         contestant.drives_device = contestant.on_host;
     }
-    Data<float>& data = *usual.data;
     usual.add({.name = "cublas_products",
                .role = course::Role::kPeer,
-               .launch = day27::make_cublas<float>(data.layer(), data.logits_host),
                .work = usual.result.contestants.front().work,
-               .cannot_run = day27::why_no_cublas()});
+               .cannot_run = day27::why_no_cublas(),
+               .prepare = prepare_cublas(usual.data)});
     return usual.result;
 }
 
@@ -149,25 +156,26 @@ template <bool kSkewed>
 course::Case make_bfloat16_case(const course::Dims& size) {
     auto usual = usual_case<__nv_bfloat16>(size, kSkewed, "mixture_bfloat16", "bfloat16 to float",
                                            day27::grouped_versions());
-    Data<__nv_bfloat16>& data = *usual.data;
     const course::Work work = usual.result.contestants.front().work;
     usual.add({.name = "cublas_products",
                .role = course::Role::kPeer,
-               .launch = day27::make_cublas<__nv_bfloat16>(data.layer(), data.logits_host),
                .work = work,
-               .cannot_run = day27::why_no_cublas()});
-    const std::string reason = day27::why_no_grouped_cublas(data.shape);
+               .cannot_run = day27::why_no_cublas(),
+               .prepare = prepare_cublas(usual.data)});
     usual.add({.name = "cublas_grouped_to_bfloat16",
                .role = course::Role::kPeer,
-               .launch = reason.empty() ? day27::make_grouped_cublas(data.layer(), data.logits_host)
-                                        : std::function<void(cudaStream_t)>{},
                .work = work,
-               .cannot_run = reason,
-               .verify = [shared = usual.data] {
-                   course::VerifyResult result = shared->verify(day27::Sums::kCutOffToBfloat16);
-                   result.damage += shared->out.damage();
-                   return result;
-               }});
+               .cannot_run = day27::why_no_grouped_cublas(usual.data->shape),
+               .verify =
+                   [shared = usual.data] {
+                       course::VerifyResult result = shared->verify(day27::Sums::kCutOffToBfloat16);
+                       result.damage += shared->out.damage();
+                       return result;
+                   },
+               .prepare =
+                   [shared = usual.data](course::Contestant& contestant) {
+                       contestant.launch = day27::make_grouped_cublas(shared->layer(), shared->logits_host);
+                   }});
     return usual.result;
 }
 

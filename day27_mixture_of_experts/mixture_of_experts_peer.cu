@@ -35,7 +35,6 @@ struct Sorted {
     Sorted(const LayerOf<T>& layer, const Routing& routing)
         : rows(layer.shape.pairs() * layer.shape.hidden),
           place(std::span<const int>(routing.place)),
-          gate(layer.shape.pairs()),
           result(layer.shape.pairs() * layer.shape.width) {
         const std::vector<float> gates(routing.gate.begin(), routing.gate.end());
         gate = course::DeviceBuffer<float>(std::span<const float>(gates));
@@ -146,10 +145,7 @@ struct Groups {
           width(products.size(), static_cast<std::int64_t>(shape.width)),
           hidden(products.size(), static_cast<std::int64_t>(shape.hidden)),
           alpha(products.size(), 1.0f),
-          beta(products.size(), 0.0f),
-          x(products.size()),
-          w(products.size()),
-          c(products.size()) {
+          beta(products.size(), 0.0f) {
         std::vector<const void*> xs, ws;
         std::vector<void*> cs;
         for (const auto& product : products) {

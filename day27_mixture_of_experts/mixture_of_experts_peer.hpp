@@ -15,9 +15,9 @@ namespace day27 {
 // Why there is no cuBLAS in this build, or "".
 std::string why_no_cublas();
 
-// The products alone: one call for each expert that has tokens, of rows that are in the order of
-// experts already; then the lesson's combine. The routing of `logits` is done here, on the host,
-// and not where it is timed. Where cuBLAS cannot run, an empty function.
+// The products and the lesson's combine: one call for each expert that has tokens, of rows that are
+// in the order of experts already. The routing of `logits` is done here, on the host, and not where
+// it is timed. Where cuBLAS cannot run, an empty function.
 //
 // float: cublasSgemm, in FP32 (no TF32). __nv_bfloat16: cublasGemmEx, with results in FP32.
 template <class T>

@@ -37,15 +37,8 @@ struct Data {
         for (const auto* values : {&positions.x, &positions.y, &positions.z})
             of_voxels.emplace_back(std::span(*values));
         expected = day37::sums_on_cpu(
-            k, day37::HostPositions{every(positions.x), every(positions.y), every(positions.z)});
-    }
-
-    // Every stride-th value: those that are compared.
-    std::vector<float> every(const std::vector<float>& values) const {
-        std::vector<float> some;
-        for (std::size_t i = 0; i < values.size(); i += stride)
-            some.push_back(values[i]);
-        return some;
+            k, day37::HostPositions{day37::every(positions.x, stride), day37::every(positions.y, stride),
+                                    day37::every(positions.z, stride)});
     }
 
     day37::KSpace kspace() const {
@@ -66,22 +59,14 @@ struct Data {
     day37::Workspace workspace;
 };
 
-// The voxels that are not compared must at least have been written.
-std::string unwritten_voxels(const std::vector<float>& values) {
-    std::size_t count = 0;
-    for (const float value : values)
-        count += std::isnan(value) ? 1 : 0;
-    return count == 0 ? "" : " " + std::to_string(count) + " voxels are NaN";
-}
-
 // `rotation` has a larger bound (beyond/runs.cuh), which is good for all versions.
 constexpr day37::ErrorOfTerm kErrorOfVersions{.fixed = 10 + 30};
 
 course::VerifyResult verify(const Data& data, const std::vector<float>& re, const std::vector<float>& im,
                             const day37::ErrorOfTerm& error = kErrorOfVersions) {
-    course::VerifyResult result =
-        day37::verify_sums(data.every(re), data.every(im), data.expected, data.k.size(), error);
-    result.damage += unwritten_voxels(re) + unwritten_voxels(im);
+    course::VerifyResult result = day37::verify_sums(
+        day37::every(re, data.stride), day37::every(im, data.stride), data.expected, data.k.size(), error);
+    result.damage += day37::unwritten_values(re) + day37::unwritten_values(im);
     return result;
 }
 
@@ -97,28 +82,33 @@ course::Case make_gridded_case(const course::Dims& size) {
     const Grid& grid = problem.grid;
     course::UsualCase<Data> usual("mri gridded w" + std::to_string(kWidth) + " " + name_of(problem), "float",
                                   std::make_shared<Data>(grid, problem.samples));
-    const std::string reason = day37::why_no_gridding(grid);
-    const auto gridding =
-        reason.empty() ? std::make_shared<day37::Gridding>(grid, grid, problem.samples, kWidth) : nullptr;
-    usual.output(&Data::re, [gridding](Data& data, const std::vector<float>& re) {
-        const Grid points = gridding->extents();
-        const day37::SpreadOnCpu spread = day37::spread_on_cpu(data.k, data.grid, data.grid, points, kWidth);
-        const day37::ErrorOfTerm error =
-            day37::gridding_error(spread, points, data.k.size(), kWidth, data.expected.weight.front());
-        course::VerifyResult result = verify(data, re, data.im.to_host(), error);
-        result.damage += data.im.damage();
-        return result;
+    usual.also_spoil([](Data& data) {
+        data.re.spoil();
+        data.im.spoil();
     });
-    usual.also_spoil([](Data& data) { data.im.spoil(); });
     const course::Work work = day37::versions().front().work(problem);
+    // The points are eight times the voxels, so they are made only for a version that runs.
     for (const day37::NamedSpreading& spreading : day37::kSpreadings)
         usual.add({.name = spreading.name,
-                   .launch =
-                       [data = usual.data, gridding, how = spreading.how](cudaStream_t stream) {
-                           gridding->sum(data->kspace(), how, {data->re.span(), data->im.span()}, stream);
-                       },
                    .work = {.bytes = work.bytes, .written = work.written},
-                   .cannot_run = reason});
+                   .cannot_run = day37::why_no_gridding(grid),
+                   .prepare = [data = usual.data, how = spreading.how](course::Contestant& contestant) {
+                       const auto gridding =
+                           std::make_shared<day37::Gridding>(data->grid, data->grid, data->k.size(), kWidth);
+                       contestant.launch = [data, gridding, how](cudaStream_t stream) {
+                           gridding->sum(data->kspace(), how, {data->re.span(), data->im.span()}, stream);
+                       };
+                       contestant.verify = [data, points = gridding->extents()] {
+                           const day37::SpreadOnCpu spread =
+                               day37::spread_on_cpu(data->k, data->grid, data->grid, points, kWidth);
+                           const day37::ErrorOfTerm error = day37::gridding_error(
+                               spread, points, data->k.size(), kWidth, data->expected.weight.front());
+                           course::VerifyResult result =
+                               verify(*data, data->re.to_host(), data->im.to_host(), error);
+                           result.damage += data->re.damage() + data->im.damage();
+                           return result;
+                       };
+                   }});
     return usual.result;
 }
 

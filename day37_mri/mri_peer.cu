@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "beyond/cufft_plan.hpp"
 #include "beyond/reconstruction.hpp"
 #include "beyond/separable.hpp"
 #include "common/check/check.hpp"
@@ -15,10 +16,6 @@
 #ifdef COURSE_HAS_CUDA_LIBRARIES
 #include "common/check/check_cublas.hpp"
 #endif
-#ifdef COURSE_HAS_CUFFT
-#include <cufft.h>
-#endif
-
 #if defined(COURSE_HAS_CUDA_LIBRARIES) || defined(COURSE_HAS_CUFFT)
 
 namespace day37 {
@@ -42,13 +39,14 @@ unsigned blocks_for_each(std::size_t count) {
 namespace day37 {
 namespace {
 
-// exp(i 2 pi k (i - (n - 1) / 2) / n) for voxel i of n and sample m, at waves[m * n + i].
+// exp(i 2 pi k (i - (n - 1) / 2) / n) for voxel i of n and sample m, at waves[i * samples + m], so
+// that adjacent threads, which have adjacent samples, load adjacent waves in row_waves.
 __global__ void axis_waves(const float* k, std::size_t samples, std::size_t n, float2* waves) {
     const std::size_t at = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (at >= samples * n) return;
-    const double from_middle = static_cast<double>(at % n) - (static_cast<double>(n) - 1) / 2;
+    const double from_middle = static_cast<double>(at / samples) - (static_cast<double>(n) - 1) / 2;
     double sine, cosine;
-    sincospi(2 * static_cast<double>(k[at / n]) * from_middle / static_cast<double>(n), &sine, &cosine);
+    sincospi(2 * static_cast<double>(k[at % samples]) * from_middle / static_cast<double>(n), &sine, &cosine);
     waves[at] = make_float2(static_cast<float>(cosine), static_cast<float>(sine));
 }
 
@@ -62,7 +60,7 @@ __global__ void row_waves(const float* mu_re, const float* mu_im, const float2* 
     const std::size_t m = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (m >= samples) return;
     for (std::size_t row = blockIdx.y; row < grid.rows(); row += gridDim.y) {
-        const float2 wave = times(along_y[m * grid.ny + row % grid.ny], along_z[m * grid.nz + row / grid.ny]);
+        const float2 wave = times(along_y[row % grid.ny * samples + m], along_z[row / grid.ny * samples + m]);
         rows[row * samples + m] = times(make_float2(mu_re[m], mu_im[m]), wave);
     }
 }
@@ -113,15 +111,15 @@ std::function<void(cudaStream_t)> make_cublas_sum(const KSpace& k, const Grid& g
         row_waves<<<blocks, kBlock, 0, stream>>>(mu_re, mu_im, all->y.data(), all->z.data(), samples, grid,
                                                  all->rows.data());
         CUDA_CHECK_LAUNCH();
-        // cuBLAS is column-major: sums (x by rows) = waves along x (x by samples) times those of
-        // the rows (samples by rows).
+        // cuBLAS is column-major: sums (x by rows) = the transpose of the waves along x (samples by
+        // x) times those of the rows (samples by rows).
         const cuComplex one = make_cuComplex(1, 0);
         const cuComplex zero = make_cuComplex(0, 0);
         const auto number = [](std::size_t n) { return static_cast<std::int64_t>(n); };
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
-        CUBLAS_CHECK(cublasCgemm_64(handle.get(), CUBLAS_OP_N, CUBLAS_OP_N, number(grid.nx),
+        CUBLAS_CHECK(cublasCgemm_64(handle.get(), CUBLAS_OP_T, CUBLAS_OP_N, number(grid.nx),
                                     number(grid.rows()), number(samples), &one, all->x.data(),
-                                    number(grid.nx), all->rows.data(), number(samples), &zero,
+                                    number(samples), all->rows.data(), number(samples), &zero,
                                     all->sums.data(), number(grid.nx)));
         split<<<blocks_for_each(grid.count()), kBlock, 0, stream>>>(all->sums.data(), grid.count(),
                                                                     out.re.data(), out.im.data());
@@ -177,30 +175,21 @@ __global__ void crop(const float2* in, Grid padded, float2* image, Grid grid) {
     image[i] = in[(z * padded.ny + y) * padded.nx + x];
 }
 
-void check_cufft(cufftResult code, const char* call) {
-    if (code != CUFFT_SUCCESS)
-        throw std::runtime_error(std::string("cufft_product: ") + call + " failed with cufftResult " +
-                                 std::to_string(static_cast<int>(code)));
-}
-
 struct Product {
     Product(const Grid& image_grid, const Grid& padded_grid, const KSpace& k)
-        : grid(image_grid), padded(padded_grid), spectrum(padded.count()) {
-        const auto extent = [](std::size_t n) { return static_cast<int>(n); };
-        check_cufft(cufftPlan3d(&plan, extent(padded.nz), extent(padded.ny), extent(padded.nx), CUFFT_C2C),
-                    "cufftPlan3d");
-        filter = DeviceBuffer<float>(std::span<const float>(filter_of(k)));
-    }
-    Product(const Product&) = delete;
-    Product& operator=(const Product&) = delete;
-    ~Product() { static_cast<void>(cufftDestroy(plan)); }
+        : grid(image_grid),
+          padded(padded_grid),
+          plan(padded),
+          spectrum(padded.count()),
+          filter(std::span<const float>(filter_of(k))) {}
 
     // The transform of Q, which is real, with the factor of the inverse transform.
     std::vector<float> filter_of(const KSpace& k) {
         const Grid all = differences_of(grid);
         DeviceBuffer<float> re(all.count());
         DeviceBuffer<float> im(all.count());
-        point_spread(k, grid, {re.span(), im.span()}, nullptr);
+        Workspace workspace({all, k.kx.size()});
+        point_spread(k, grid, {re.span(), im.span()}, workspace, nullptr);
         const std::vector<float> q_re = re.to_host();
         const std::vector<float> q_im = im.to_host();
         std::vector<float2> wrapped(padded.count(), make_float2(0, 0));
@@ -214,7 +203,7 @@ struct Product {
             wrapped[(z * padded.ny + y) * padded.nx + x] = make_float2(q_re[i], q_im[i]);
         }
         spectrum.copy_from(wrapped);
-        check_cufft(cufftExecC2C(plan, spectrum.data(), spectrum.data(), CUFFT_FORWARD), "cufftExecC2C");
+        plan.run(spectrum.data(), CUFFT_FORWARD, nullptr);
         CUDA_CHECK(cudaDeviceSynchronize());
         std::vector<float> values;
         values.reserve(padded.count());
@@ -224,7 +213,7 @@ struct Product {
     }
 
     Grid grid, padded;
-    cufftHandle plan = 0;
+    CufftPlan plan;
     DeviceBuffer<float2> spectrum;
     DeviceBuffer<float> filter;
 };
@@ -237,11 +226,10 @@ std::function<void(cudaStream_t)> make_cufft_product(const Grid& grid, const Gri
     return [=, product = std::make_shared<Product>(grid, padded, k)](cudaStream_t stream) {
         float2* const spectrum = product->spectrum.data();
         const std::size_t count = padded.count();
-        check_cufft(cufftSetStream(product->plan, stream), "cufftSetStream");
         pad<<<blocks_for_each(count), kBlock, 0, stream>>>(x.data(), grid, spectrum, padded);
-        check_cufft(cufftExecC2C(product->plan, spectrum, spectrum, CUFFT_FORWARD), "cufftExecC2C");
+        product->plan.run(spectrum, CUFFT_FORWARD, stream);
         scale_each<<<blocks_for_each(count), kBlock, 0, stream>>>(spectrum, product->filter.data(), count);
-        check_cufft(cufftExecC2C(product->plan, spectrum, spectrum, CUFFT_INVERSE), "cufftExecC2C");
+        product->plan.run(spectrum, CUFFT_INVERSE, stream);
         crop<<<blocks_for_each(grid.count()), kBlock, 0, stream>>>(spectrum, padded, out.data(), grid);
         CUDA_CHECK_LAUNCH();
     };

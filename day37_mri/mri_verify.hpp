@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,21 @@ inline course::VerifyResult verify_sums(const std::vector<float>& re, const std:
     const course::VerifyResult imaginary = course::verify(im, expected.im, bound, allowed);
     if (!imaginary.ok()) result.damage += " imaginary parts: " + imaginary.message();
     return result;
+}
+
+// Every stride-th value: those that are compared.
+template <class T>
+std::vector<T> every(const std::vector<T>& values, std::size_t stride) {
+    std::vector<T> some;
+    for (std::size_t i = 0; i < values.size(); i += stride)
+        some.push_back(values[i]);
+    return some;
+}
+
+// The values that are not compared must at least have been written: what to report of them.
+inline std::string unwritten_values(const std::vector<float>& values) {
+    const auto count = std::ranges::count_if(values, [](float value) { return std::isnan(value); });
+    return count == 0 ? "" : " " + std::to_string(count) + " values are NaN";
 }
 
 }  // namespace day37

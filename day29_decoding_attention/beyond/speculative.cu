@@ -51,7 +51,7 @@ struct Rows {
         if (kept == drafted) return of_target;
         std::vector<double> difference = q(kept);
         for (std::size_t x = 0; x < vocabulary; ++x)
-            difference[x] = std::max(of_target[x] - difference[x], 0.0);
+            difference[x] = std::max(0.0, of_target[x] - difference[x]);  // 0 for a NaN, as fmaxf()
         const bool all_are_0 = std::ranges::all_of(difference, [](double weight) { return weight == 0; });
         return all_are_0 ? of_target : difference;
     }

@@ -164,6 +164,12 @@ TEST_F(SpeculativeTest, ARowWithANaNStillGivesAToken) {
         EXPECT_GT(got.token[1], 0);
         EXPECT_LT(got.token[1], static_cast<int>(vocabulary));
         EXPECT_EQ(got.token[2], 0);
+        for (std::size_t b = 0; b < 3; ++b)
+            EXPECT_EQ(got.accepted[b], accept_on_cpu(in, b).accepted) << b;
+        for (const std::size_t b : {0, 2})
+            EXPECT_EQ(got.token[b], accept_on_cpu(in, b).token) << b;
+        EXPECT_TRUE(may_be_right({got.accepted[1], got.token[1]}, in, 1)) << got.token[1];
+        EXPECT_TRUE(may_be_right(accept_on_cpu(in, 1), in, 1)) << accept_on_cpu(in, 1).token;
     }
 }
 

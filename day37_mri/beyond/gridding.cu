@@ -6,15 +6,12 @@
 #include <stdexcept>
 #include <vector>
 
+#include "beyond/cufft_plan.hpp"
 #include "beyond/gridding.cuh"
 #include "beyond/gridding.hpp"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
-
-#ifdef COURSE_HAS_CUFFT
-#include <cufft.h>
-#endif
 
 namespace day37 {
 namespace {
@@ -90,40 +87,14 @@ double window_transform(int width, double frequency) {
 
 namespace {
 
-void check_cufft(cufftResult code, const char* call) {
-    if (code != CUFFT_SUCCESS)
-        throw std::runtime_error(std::string("Gridding: ") + call + " failed with cufftResult " +
-                                 std::to_string(static_cast<int>(code)));
-}
-
-// A transform of all points, in place, from waves to voxels.
+// From waves to voxels.
 class Transform {
   public:
-    explicit Transform(const Grid& points) {
-        std::vector<int> extents;  // slowest first; axes of one point need no transform
-        for (const std::size_t n : {points.nz, points.ny, points.nx})
-            if (n > 1) extents.push_back(static_cast<int>(n));
-        if (extents.empty()) return;
-        check_cufft(cufftPlanMany(&plan_, static_cast<int>(extents.size()), extents.data(), nullptr, 1, 0,
-                                  nullptr, 1, 0, CUFFT_C2C, 1),
-                    "cufftPlanMany");
-        made_ = true;
-    }
-    Transform(const Transform&) = delete;
-    Transform& operator=(const Transform&) = delete;
-    ~Transform() {
-        if (made_) static_cast<void>(cufftDestroy(plan_));
-    }
-
-    void run(float2* points, cudaStream_t stream) const {
-        if (!made_) return;
-        check_cufft(cufftSetStream(plan_, stream), "cufftSetStream");
-        check_cufft(cufftExecC2C(plan_, points, points, CUFFT_INVERSE), "cufftExecC2C");
-    }
+    explicit Transform(const Grid& points) : plan_(points) {}
+    void run(float2* points, cudaStream_t stream) const { plan_.run(points, CUFFT_INVERSE, stream); }
 
   private:
-    cufftHandle plan_ = 0;
-    bool made_ = false;
+    CufftPlan plan_;
 };
 
 }  // namespace
@@ -230,6 +201,10 @@ const Grid& Gridding::grid() const {
 
 const Grid& Gridding::field() const {
     return plan_->field;
+}
+
+std::size_t Gridding::samples() const {
+    return plan_->samples;
 }
 
 void Gridding::spread(const Weighted& k, Spreading how, cudaStream_t stream) {

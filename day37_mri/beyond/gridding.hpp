@@ -59,6 +59,7 @@ class Gridding {
     // As the constructor was given them.
     const Grid& grid() const;
     const Grid& field() const;
+    std::size_t samples() const;
 
     // Enqueues the sums at all voxels. Throws std::runtime_error where there is no transform.
     void sum(const Weighted& samples, Spreading how, course::DeviceSpan<float> re,

@@ -1,5 +1,5 @@
 // Day 37, beyond: the host code of conjugate gradients.
-#include <string>
+#include <array>
 
 #include "beyond/fft_lines.cuh"
 #include "beyond/reconstruction.cuh"
@@ -24,11 +24,41 @@ std::size_t padded_extent(std::size_t n) {
     return extent;
 }
 
-Grid checked(const Grid& grid) {
+bool is_same(const Grid& a, const Grid& b) {
+    return a.nx == b.nx && a.ny == b.ny && a.nz == b.nz;
+}
+
+// `who` begins the message.
+Grid checked(const char* who, const Grid& grid) {
     for (const std::size_t n : {grid.nx, grid.ny, grid.nz}) {
-        require(n >= 1 && n <= NormalOperator::kMostExtent, "reconstruction: the grid has ", n,
+        require(n >= 1 && n <= NormalOperator::kMostExtent, who, ": the grid has ", n,
                 " voxels along an axis; expected 1 to 1024");
     }
+    return grid;
+}
+
+constexpr std::array kNames = {"kx", "ky", "kz", "phi_re", "phi_im"};
+std::array<DeviceSpan<const float>, 5> inputs_of(const KSpace& k) {
+    return {k.kx, k.ky, k.kz, k.phi_re, k.phi_im};
+}
+
+// Of Q's samples and grid, and of `gridding` unless it is null.
+Grid checked(const char* who, const Grid& grid, const KSpace& k, const Gridding* gridding) {
+    const Grid differences = differences_of(checked(who, grid));
+    const std::size_t samples = k.kx.size();
+    for (std::size_t i = 0; i < kNames.size(); ++i)
+        require(inputs_of(k)[i].size() == samples, who, ": ", kNames[i], " has ", inputs_of(k)[i].size(),
+                " elements; expected ", samples, ", as kx");
+    require(samples >= 1 && samples <= kMostSamples, who, ": ", samples, " samples; expected 1 to 2^30");
+    if (gridding == nullptr) return grid;
+    const Grid& has = gridding->grid();
+    const Grid& field = gridding->field();
+    require(is_same(has, differences) && is_same(field, grid), who, ": gridding is for ", has.nx, " x ",
+            has.ny, " x ", has.nz, " voxels with ", field.nx, " x ", field.ny, " x ", field.nz,
+            " in a field of view; expected ", differences.nx, " x ", differences.ny, " x ", differences.nz,
+            " with ", grid.nx, " x ", grid.ny, " x ", grid.nz);
+    require(samples <= gridding->samples(), who, ": gridding is for ", gridding->samples(),
+            " samples; expected at least ", samples);
     return grid;
 }
 
@@ -56,31 +86,43 @@ void make_roots(course::DeviceBuffer<float2>& roots, std::size_t extent, cudaStr
     compute_roots<<<blocks_for_each(extent), kBlock, 0, stream>>>(roots.data(), length(extent));
 }
 
-void check_point_spread(const KSpace& k, const Grid& differences, const Image& q) {
-    const std::size_t samples = k.kx.size();
-    require(k.ky.size() == samples && k.kz.size() == samples && k.phi_re.size() == samples &&
-                k.phi_im.size() == samples,
-            "point_spread: kx has ", samples, " elements, ky ", k.ky.size(), ", kz ", k.kz.size(), ", phi ",
-            k.phi_re.size(), " and ", k.phi_im.size(), "; expected the same number");
-    require(samples >= 1 && samples <= kMostSamples, "point_spread: ", samples,
-            " samples; expected 1 to 2^30");
+void check_point_spread(const Grid& grid, const KSpace& k, const Gridding* gridding, const Image& q,
+                        Workspace& workspace) {
+    checked("point_spread", grid, k, gridding);
+    const Grid differences = differences_of(grid);
     require(q.re.size() == differences.count() && q.im.size() == differences.count(), "point_spread: q has ",
             q.re.size(), " and ", q.im.size(), " elements; expected ", differences.count(),
             ", one per difference");
     require(!overlap(q.re, q.im), "point_spread: re overlaps im; expected no element in common");
-}
-
-// mu = |phi|^2 of the samples, in memory for two floats of each.
-Weighted squares(const KSpace& k, float* memory, cudaStream_t stream) {
+    for (std::size_t i = 0; i < kNames.size(); ++i)
+        require(!overlap(inputs_of(k)[i], q.re) && !overlap(inputs_of(k)[i], q.im),
+                "point_spread: an output overlaps ", kNames[i], "; expected no element in common");
     const std::size_t samples = k.kx.size();
-    float* const mu_im = memory + samples;
-    square_phi<<<blocks_for_each(samples), kBlock, 0, stream>>>(k.phi_re.data(), k.phi_im.data(),
-                                                                static_cast<int>(samples), memory, mu_im);
-    return {k.kx.data(), k.ky.data(), k.kz.data(), memory, mu_im, samples};
+    require(samples <= workspace.samples(), "point_spread: the workspace is for ", workspace.samples(),
+            " samples; expected at least ", samples);
+    const std::size_t tables = gridding == nullptr ? axis_table_floats(samples, differences) : 0;
+    require(tables <= workspace.scratch().size(), "point_spread: the workspace has ",
+            workspace.scratch().size(), " floats for tables; expected at least ", tables,
+            ", as one for the differences has");
 }
 
-bool is_same(const Grid& a, const Grid& b) {
-    return a.nx == b.nx && a.ny == b.ny && a.nz == b.nz;
+// A float per sample each; and axis_table_floats(samples, differences), which gridding does not
+// need.
+struct Memory {
+    float *mu_re, *mu_im, *tables;
+};
+
+// Enqueues Q of arguments that have been checked.
+void enqueue_point_spread(const KSpace& k, const Grid& grid, Gridding* gridding, const Image& q,
+                          const Memory& memory, cudaStream_t stream) {
+    const std::size_t samples = k.kx.size();
+    square_phi<<<blocks_for_each(samples), kBlock, 0, stream>>>(
+        k.phi_re.data(), k.phi_im.data(), static_cast<int>(samples), memory.mu_re, memory.mu_im);
+    const Weighted squares{k.kx.data(), k.ky.data(), k.kz.data(), memory.mu_re, memory.mu_im, samples};
+    if (gridding != nullptr)
+        gridding->sum(squares, Spreading::kTiled, q.re, q.im, stream);
+    else
+        sum_on_grid(squares, differences_of(grid), grid, q.re.data(), q.im.data(), memory.tables, stream);
 }
 
 }  // namespace
@@ -89,33 +131,26 @@ Grid differences_of(const Grid& grid) {
     return {2 * grid.nx - 1, 2 * grid.ny - 1, 2 * grid.nz - 1};
 }
 
-void point_spread(const KSpace& k, const Grid& grid, const Image& q, cudaStream_t stream) {
-    const Grid differences = differences_of(checked(grid));
-    check_point_spread(k, differences, q);
-    const std::size_t samples = k.kx.size();
-    const course::StreamBuffer<float> mu(2 * samples, stream);
-    const course::StreamBuffer<float> tables(axis_table_floats(samples, differences), stream);
-    sum_on_grid(squares(k, mu.data(), stream), differences, grid, q.re.data(), q.im.data(), tables.data(),
-                stream);
+Grid padded_of(const Grid& grid) {
+    return {padded_extent(grid.nx), padded_extent(grid.ny), padded_extent(grid.nz)};
 }
 
-void point_spread(const KSpace& k, const Grid& grid, Gridding& gridding, const Image& q,
+void point_spread(const KSpace& k, const Grid& grid, const Image& q, Workspace& workspace,
                   cudaStream_t stream) {
-    const Grid differences = differences_of(checked(grid));
-    check_point_spread(k, differences, q);
-    const Grid& has = gridding.grid();
-    const Grid& field = gridding.field();
-    require(is_same(has, differences) && is_same(field, grid), "point_spread: gridding is for ", has.nx,
-            " x ", has.ny, " x ", has.nz, " voxels with ", field.nx, " x ", field.ny, " x ", field.nz,
-            " in a field of view; expected ", differences.nx, " x ", differences.ny, " x ", differences.nz,
-            " with ", grid.nx, " x ", grid.ny, " x ", grid.nz);
-    const course::StreamBuffer<float> mu(2 * k.kx.size(), stream);
-    gridding.sum(squares(k, mu.data(), stream), Spreading::kTiled, q.re, q.im, stream);
+    check_point_spread(grid, k, nullptr, q, workspace);
+    enqueue_point_spread(k, grid, nullptr, q,
+                         {workspace.mu_re(), workspace.mu_im(), workspace.scratch().data()}, stream);
+}
+
+void point_spread(const KSpace& k, const Grid& grid, Gridding& gridding, const Image& q, Workspace& workspace,
+                  cudaStream_t stream) {
+    check_point_spread(grid, k, &gridding, q, workspace);
+    enqueue_point_spread(k, grid, &gridding, q, {workspace.mu_re(), workspace.mu_im(), nullptr}, stream);
 }
 
 NormalOperator::NormalOperator(const Grid& grid)
-    : grid_(checked(grid)),
-      padded_{padded_extent(grid.nx), padded_extent(grid.ny), padded_extent(grid.nz)},
+    : grid_(grid),
+      padded_(padded_of(grid)),
       roots_x_(padded_.nx),
       roots_y_(padded_.ny),
       roots_z_(padded_.nz),
@@ -124,12 +159,12 @@ NormalOperator::NormalOperator(const Grid& grid)
       filter_(padded_.count()) {}
 
 NormalOperator::NormalOperator(const Grid& grid, const KSpace& k, cudaStream_t stream)
-    : NormalOperator(grid) {
+    : NormalOperator(checked("NormalOperator", grid, k, nullptr)) {
     take(k, nullptr, stream);
 }
 
 NormalOperator::NormalOperator(const Grid& grid, const KSpace& k, Gridding& gridding, cudaStream_t stream)
-    : NormalOperator(grid) {
+    : NormalOperator(checked("NormalOperator", grid, k, &gridding)) {
     take(k, &gridding, stream);
 }
 
@@ -143,10 +178,11 @@ void NormalOperator::take(const KSpace& k, Gridding* gridding, cudaStream_t stre
     const course::StreamBuffer<float2> spectrum(padded_.count(), stream);
     const Image sums{q.span().subspan(0, differences.count()),
                      q.span().subspan(differences.count(), differences.count())};
-    if (gridding == nullptr)
-        point_spread(k, grid_, sums, stream);
-    else
-        point_spread(k, grid_, *gridding, sums, stream);
+    const std::size_t samples = k.kx.size();
+    const course::StreamBuffer<float> mu(2 * samples, stream);
+    const course::StreamBuffer<float> tables(
+        gridding == nullptr ? axis_table_floats(samples, differences) : 1, stream);
+    enqueue_point_spread(k, grid_, gridding, sums, {mu.data(), mu.data() + samples, tables.data()}, stream);
     wrap_differences<<<blocks_for_each(padded_.count()), kBlock, 0, stream>>>(
         sums.re.data(), sums.im.data(), differences, spectrum.data(), padded_);
     float2* const all = spectrum.data();
@@ -189,7 +225,7 @@ void NormalOperator::apply(DeviceSpan<const float2> x, DeviceSpan<float2> out, c
 }
 
 ConjugateGradients::ConjugateGradients(const Grid& grid)
-    : grid_(checked(grid)),
+    : grid_(checked("ConjugateGradients", grid)),
       residual_(grid.count()),
       direction_(grid.count()),
       product_(grid.count()),

@@ -18,19 +18,23 @@ namespace day37 {
 // The differences of two voxels of a grid: 2 n - 1 along each axis. They are a grid, too, `grid` of
 // which are one field of view.
 Grid differences_of(const Grid& grid);
+// The grid of NormalOperator's transforms: a power of two of at least 2 n - 1 along each axis.
+Grid padded_of(const Grid& grid);
 
 // The point spread function of the samples:
 //     Q(delta) = sum over m of |phi(m)|^2 exp(i 2 pi k(m) delta),
 // at all differences delta of two voxels of `grid`. Enqueued by `separable`, or by gridding, which
-// is approximate (gridding_verify.hpp): then `gridding` is for the differences, one field of view
-// is `grid`, and it must live until the stream has done it. k.d is not used. Throws
-// std::invalid_argument for a bad argument.
-void point_spread(const KSpace& k, const Grid& grid, const Image& q, cudaStream_t stream);
-void point_spread(const KSpace& k, const Grid& grid, Gridding& gridding, const Image& q, cudaStream_t stream);
+// is approximate (gridding_verify.hpp). `gridding` is for the differences, one field of view is
+// `grid`, and the workspace is for {differences_of(grid), samples}. Both must live until the stream
+// has done the work. k.d is not used. Throws std::invalid_argument for a bad argument.
+void point_spread(const KSpace& k, const Grid& grid, const Image& q, Workspace& workspace,
+                  cudaStream_t stream);
+void point_spread(const KSpace& k, const Grid& grid, Gridding& gridding, const Image& q, Workspace& workspace,
+                  cudaStream_t stream);
 
 // F takes an image to its samples: (F x)(m) = phi(m) * sum over n of x(n) exp(-i 2 pi k(m) r(n)).
-// Then F^H F x is a convolution of x with Q. This class holds the Fourier transform of Q, on a grid
-// of a power of two of at least 2 n - 1 along each axis.
+// Then F^H F x is a convolution of x with Q. This class holds the Fourier transform of Q, on the
+// grid padded_of(grid).
 class NormalOperator {
   public:
     static constexpr std::size_t kMostExtent = 1024;
@@ -47,6 +51,7 @@ class NormalOperator {
     const Grid& padded() const { return padded_; }
 
   private:
+    // Of a grid that has been checked.
     explicit NormalOperator(const Grid& grid);
     void take(const KSpace& k, Gridding* gridding, cudaStream_t stream);
 
@@ -84,6 +89,19 @@ HostPositions difference_positions(const Grid& grid, std::size_t stride = 1);
 std::vector<std::complex<double>> normal_on_cpu(const HostSamples& k, const Grid& grid,
                                                 const std::vector<float2>& x, double lambda = 0,
                                                 std::size_t stride = 1);
+
+// F^H d: the sum over m of conj(phi(m)) d(m) exp(i 2 pi k(m) r(n)), rounded.
+std::vector<float2> image_on_cpu(const HostSamples& k, const Grid& grid);
+// F^H F F^H d, where F F^H is a matrix of all pairs of samples.
+std::vector<float2> product_on_cpu(const HostSamples& k, const Grid& grid);
+
+// ConjugateGradients for b = F^H d. All vectors are then images F^H s, because (F^H F + lambda) F^H
+// s = F^H (F F^H + lambda) s, and the reference takes its steps with the samples s.
+struct GradientsOnCpu {
+    std::vector<float2> x;
+    std::vector<double> residuals;
+};
+GradientsOnCpu gradients_on_cpu(const HostSamples& k, const Grid& grid, double lambda, int iterations);
 
 // At least the largest eigenvalue of F^H F. That is the norm of F F^H, a matrix of all pairs of
 // samples, which is at most its largest sum of magnitudes in a row.

@@ -15,6 +15,7 @@
 #include "beyond/gridding.hpp"
 #include "beyond/gridding_verify.hpp"
 #include "beyond/phantom.hpp"
+#include "beyond/reconstruction_verify.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
@@ -26,24 +27,13 @@
 namespace {
 
 using course::DeviceBuffer;
+using course::refusal;
 using day37::Grid;
 using day37::HostPositions;
 using day37::HostSamples;
 using Complex = std::complex<double>;
 
 constexpr std::uint64_t kSeed = 37;
-
-struct SamplesOnDevice {
-    explicit SamplesOnDevice(const HostSamples& k) {
-        for (const auto* values : {&k.kx, &k.ky, &k.kz, &k.phi_re, &k.phi_im, &k.d_re, &k.d_im})
-            arrays.emplace_back(std::span(*values));
-    }
-    day37::KSpace k() const {
-        const auto& a = arrays;
-        return {a[0].span(), a[1].span(), a[2].span(), a[3].span(), a[4].span(), a[5].span(), a[6].span()};
-    }
-    std::vector<DeviceBuffer<float>> arrays;
-};
 
 std::vector<float2> random_image(std::size_t count) {
     course::Random random(kSeed);
@@ -57,19 +47,12 @@ double value(const std::vector<float>& values, std::size_t i) {
     return static_cast<double>(values[i]);
 }
 
-Complex complex_of(float2 value) {
-    return {static_cast<double>(value.x), static_cast<double>(value.y)};
-}
-
 class Normal : public course::DeviceTest {
   protected:
-    // "": right. A value of Q is off by the rounding of its table (5 eps) and of a sum of M terms,
-    // relative to W, the sum of |phi|^2. A transform of length L adds an error of at most about 3 eps
-    // log2 L in the norm. The transform of Q is at most W times the number of differences. With a
-    // `width`, Q is by gridding, whose values are off by more.
+    // "": right. With a `width`, Q is by gridding.
     static std::string compare(const Grid& grid, std::size_t samples, bool in_place = false, int width = 0) {
         const HostSamples k = day37::random_samples(samples, grid, kSeed);
-        const SamplesOnDevice on_device(k);
+        const day37::SamplesOnDevice on_device(k);
         const std::vector<float2> x = random_image(grid.count());
         day37::NormalOperator normal = make(grid, on_device.k(), width);
         DeviceBuffer<float2> in{std::span(x)};
@@ -77,25 +60,10 @@ class Normal : public course::DeviceTest {
         normal.apply(in.span(), in_place ? in.span() : out.span(), nullptr);
         const std::vector<float2> got = in_place ? in.to_host() : out.to_host();
         const std::vector<Complex> expected = day37::normal_on_cpu(k, grid, x);
-        double weight = 0;
-        double one_norm = 0;
-        double two_norm = 0;
-        for (std::size_t m = 0; m < samples; ++m)
-            weight += std::norm(Complex(value(k.phi_re, m), value(k.phi_im, m)));
-        for (const float2 v : x) {
-            one_norm += std::abs(complex_of(v));
-            two_norm += std::norm(complex_of(v));
-        }
-        const double differences =
-            static_cast<double>((2 * grid.nx - 1) * (2 * grid.ny - 1) * (2 * grid.nz - 1));
-        const double stages = std::log2(differences) + 3;
-        const double of_gridding = width == 0 ? 0 : gridding_error(k, grid, width, weight);
-        const double of_q =
-            (5 + 2 * std::sqrt(static_cast<double>(samples)) + of_gridding) * weight * one_norm;
-        const double of_transforms = 6 * stages * weight * std::sqrt(differences * two_norm);
-        const double allowed = (of_q + of_transforms) * 0x1p-23;
+        const double of_gridding = width == 0 ? 0 : gridding_error(k, grid, width);
+        const double allowed = day37::product_error(k, grid, x, of_gridding) * 0x1p-23;
         for (std::size_t n = 0; n < x.size(); ++n) {
-            const double error = std::abs(complex_of(got[n]) - expected[n]);
+            const double error = std::abs(day37::complex_of(got[n]) - expected[n]);
             if (!(error <= allowed))
                 return "voxel " + std::to_string(n) + " is off by " + std::to_string(error) + "; allowed " +
                        std::to_string(allowed);
@@ -112,20 +80,16 @@ class Normal : public course::DeviceTest {
     }
 
     // In eps, of W (gridding_verify.hpp).
-    static double gridding_error(const HostSamples& k, const Grid& grid, int width, double weight) {
-        const HostSamples squares = with_d_phi(k);
+    static double gridding_error(const HostSamples& k, const Grid& grid, int width) {
+        const HostSamples squares = day37::with_d_phi(k);
+        double weight = 0;
+        for (std::size_t m = 0; m < k.size(); ++m)
+            weight += std::norm(Complex(value(k.phi_re, m), value(k.phi_im, m)));
         const Grid differences = day37::differences_of(grid);
         const Grid points = day37::Gridding(differences, grid, k.size(), width).extents();
         return day37::gridding_error(day37::spread_on_cpu(squares, differences, grid, points, width), points,
                                      k.size(), width, weight)
             .fixed;
-    }
-
-    // Then mu is |phi|^2.
-    static HostSamples with_d_phi(HostSamples k) {
-        k.d_re = k.phi_re;
-        k.d_im = k.phi_im;
-        return k;
     }
 };
 
@@ -148,22 +112,24 @@ TEST_F(Normal, IsTheProductOfBothSumsWithQByGridding) {
 TEST_F(Normal, PointSpreadByEitherRoad) {
     for (const Grid& grid : {Grid{1, 1, 1}, Grid{6, 1, 1}, Grid{5, 4, 3}, Grid{12, 9, 1}}) {
         const HostSamples k = day37::random_samples(50, grid, kSeed);
-        const SamplesOnDevice on_device(k);
+        const day37::SamplesOnDevice on_device(k);
         const Grid differences = day37::differences_of(grid);
-        const day37::Expected expected = day37::sums_on_cpu(with_d_phi(k), day37::difference_positions(grid));
+        const day37::Expected expected =
+            day37::sums_on_cpu(day37::with_d_phi(k), day37::difference_positions(grid));
         for (const int width : {0, 4, 7}) {
             if (width > 0 && !day37::why_no_fft().empty()) continue;
             course::GuardedBuffer<float> re(differences.count());
             course::GuardedBuffer<float> im(differences.count());
             const day37::Image q{re.span(), im.span()};
+            day37::Workspace workspace({differences, k.size()});
             day37::ErrorOfTerm error;
             if (width == 0) {
-                day37::point_spread(on_device.k(), grid, q, nullptr);
+                day37::point_spread(on_device.k(), grid, q, workspace, nullptr);
             } else {
                 day37::Gridding gridding(differences, grid, k.size(), width);
-                day37::point_spread(on_device.k(), grid, gridding, q, nullptr);
+                day37::point_spread(on_device.k(), grid, gridding, q, workspace, nullptr);
                 CUDA_CHECK(cudaDeviceSynchronize());
-                error.fixed = gridding_error(k, grid, width, expected.weight.front());
+                error.fixed = gridding_error(k, grid, width);
             }
             course::VerifyResult result =
                 day37::verify_sums(re.to_host(), im.to_host(), expected, k.size(), error);
@@ -174,23 +140,64 @@ TEST_F(Normal, PointSpreadByEitherRoad) {
     }
 }
 
+// The reference by pairs of samples against that by plain sums, which the other tests use.
+TEST_F(Normal, ReferencesAgree) {
+    for (const Grid& grid : {Grid{1, 1, 1}, Grid{6, 1, 1}, Grid{5, 4, 3}}) {
+        const HostSamples k = day37::random_samples(20, grid, kSeed);
+        const std::vector<float2> image = day37::image_on_cpu(k, grid);
+        const std::vector<float2> product = day37::product_on_cpu(k, grid);
+        const std::vector<Complex> expected = day37::normal_on_cpu(k, grid, image);
+        const day37::Expected sums = day37::sums_on_cpu(k, day37::grid_positions(grid));
+        for (std::size_t n = 0; n < image.size(); ++n) {
+            EXPECT_LT(std::abs(day37::complex_of(image[n]) - Complex(sums.re[n], sums.im[n])), 1e-5);
+            EXPECT_LT(std::abs(day37::complex_of(product[n]) - expected[n]), 1e-6 * std::abs(expected[n]));
+        }
+    }
+}
+
 TEST_F(Normal, MayOverwriteItsInput) {
     EXPECT_EQ(compare({9, 6, 4}, 30, true), "");
 }
 
 TEST_F(Normal, RefusesWhatDoesNotFit) {
-    const SamplesOnDevice samples(day37::random_samples(4, {2, 2, 1}, kSeed));
+    const day37::SamplesOnDevice samples(day37::random_samples(4, {2, 2, 1}, kSeed));
     EXPECT_THROW(day37::NormalOperator({0, 1, 1}, samples.k(), nullptr), std::invalid_argument);
     EXPECT_THROW(day37::NormalOperator({1, 1025, 1}, samples.k(), nullptr), std::invalid_argument);
     day37::KSpace k = samples.k();
     k.kz = k.kz.subspan(0, 3);
-    EXPECT_THROW(day37::NormalOperator({2, 2, 1}, k, nullptr), std::invalid_argument);
+    EXPECT_EQ(refusal([&] {
+                  day37::NormalOperator({2, 2, 1}, k, nullptr);
+              }),
+              "NormalOperator: kz has 3 elements; expected 4, as kx");
     DeviceBuffer<float> nine(9);
     DeviceBuffer<float> eight(8);
-    EXPECT_THROW(day37::point_spread(samples.k(), {2, 2, 1}, {nine.span(), eight.span()}, nullptr),
-                 std::invalid_argument);
-    EXPECT_THROW(day37::point_spread(samples.k(), {2, 2, 1}, {nine.span(), nine.span()}, nullptr),
-                 std::invalid_argument);
+    DeviceBuffer<float> others(9);
+    day37::Workspace workspace({{3, 3, 1}, 4});
+    const auto refused = [&](const Grid& grid, const day37::KSpace& of, const day37::Image& q) {
+        return refusal([&] { day37::point_spread(of, grid, q, workspace, nullptr); });
+    };
+    const day37::Image right{nine.span(), others.span()};
+    EXPECT_EQ(refused({2, 2, 1}, samples.k(), right), "");
+    EXPECT_EQ(refused({2, 2, 1}, samples.k(), {nine.span(), eight.span()}),
+              "point_spread: q has 9 and 8 elements; expected 9, one per difference");
+    EXPECT_EQ(refused({2, 2, 1}, samples.k(), {nine.span(), nine.span()}),
+              "point_spread: re overlaps im; expected no element in common");
+    EXPECT_EQ(refused({2, 0, 1}, samples.k(), right),
+              "point_spread: the grid has 0 voxels along an axis; expected 1 to 1024");
+    for (auto day37::KSpace::*input : {&day37::KSpace::kx, &day37::KSpace::phi_im}) {
+        day37::KSpace overlapping = samples.k();
+        overlapping.*input = others.span().subspan(5, 4);
+        EXPECT_EQ(refused({2, 2, 1}, overlapping, right),
+                  std::string("point_spread: an output overlaps ") +
+                      (input == &day37::KSpace::kx ? "kx" : "phi_im") + "; expected no element in common");
+    }
+    workspace = day37::Workspace({{3, 3, 1}, 3});
+    EXPECT_EQ(refused({2, 2, 1}, samples.k(), right),
+              "point_spread: the workspace is for 3 samples; expected at least 4");
+    workspace = day37::Workspace({{2, 2, 1}, 4});
+    EXPECT_EQ(refused({2, 2, 1}, samples.k(), right),
+              "point_spread: the workspace has 32 floats for tables; expected at least 48, as one for the "
+              "differences has");
     day37::Gridding of_other_field({3, 3, 1}, {3, 3, 1}, 4, 4);
     EXPECT_THROW(day37::NormalOperator({2, 2, 1}, samples.k(), of_other_field, nullptr),
                  std::invalid_argument);
@@ -221,7 +228,7 @@ class Gradients : public course::DeviceTest {
     };
     static Solution solve(const Grid& grid, const HostSamples& k, const std::vector<float2>& b, float lambda,
                           int iterations) {
-        const SamplesOnDevice on_device(k);
+        const day37::SamplesOnDevice on_device(k);
         day37::NormalOperator normal(grid, on_device.k(), nullptr);
         day37::ConjugateGradients gradients(grid);
         const DeviceBuffer<float2> b_device{std::span(b)};
@@ -242,12 +249,26 @@ TEST_F(Gradients, SolveTheEquation) {
         double residual = 0;
         double size = 0;
         for (std::size_t n = 0; n < b.size(); ++n) {
-            residual += std::norm(product[n] - complex_of(b[n]));
-            size += std::norm(complex_of(b[n]));
+            residual += std::norm(product[n] - day37::complex_of(b[n]));
+            size += std::norm(day37::complex_of(b[n]));
         }
         EXPECT_LT(std::sqrt(residual / size), 1e-4) << grid.nx << " x " << grid.ny << " x " << grid.nz;
         EXPECT_NEAR(solution.residuals.front(), size, 1e-5 * size);
         EXPECT_LT(solution.residuals.back(), 1e-8 * size);
+    }
+}
+
+// Steps in double, with other numbers in between: the samples of each image.
+TEST_F(Gradients, TakeTheStepsOfTheReference) {
+    for (const Grid& grid : {Grid{1, 1, 1}, Grid{2, 1, 1}, Grid{1, 1, 9}, Grid{6, 5, 1}, Grid{9, 7, 5}}) {
+        const HostSamples k = day37::random_samples(20, grid, kSeed);
+        const std::vector<float2> b = day37::image_on_cpu(k, grid);
+        const float lambda = static_cast<float>(grid.count()) / 2;
+        const Solution solution = solve(grid, k, b, lambda, 8);
+        const day37::GradientsCheck check(k, grid, b, lambda, 8);
+        const course::VerifyResult result = check.verify(solution.x, solution.residuals);
+        EXPECT_TRUE(result.ok()) << grid.nx << " x " << grid.ny << " x " << grid.nz << ": "
+                                 << result.message();
     }
 }
 
@@ -258,7 +279,7 @@ TEST_F(Gradients, SumSquaresOfAnyNumberOfVoxels) {
         const std::vector<float2> b = random_image(grid.count());
         double size = 0;
         for (const float2 v : b)
-            size += std::norm(complex_of(v));
+            size += std::norm(day37::complex_of(v));
         const Solution solution = solve(grid, day37::random_samples(1, grid, kSeed), b, 0, 0);
         EXPECT_NEAR(solution.residuals.front(), size, 1e-12 * size) << grid.nx << " x " << grid.ny;
     }
@@ -287,7 +308,7 @@ class Phantom : public Gradients {
         double difference = 0;
         double size = 0;
         for (std::size_t n = 0; n < truth.size(); ++n) {
-            difference += std::norm(complex_of(image[n]) - value(truth, n));
+            difference += std::norm(day37::complex_of(image[n]) - value(truth, n));
             size += value(truth, n) * value(truth, n);
         }
         return std::sqrt(difference / size);

@@ -179,7 +179,7 @@ Work product_work(const Grid& grid, const Grid& padded) {
 struct Equation : Operator {
     Equation(const Grid& voxels, std::size_t samples)
         : Operator(voxels, samples),
-          lambda(static_cast<float>(grid.count()) / 2),
+          lambda(static_cast<float>(grid.count()) / 8),
           check(k, grid, image, lambda, kSteps),
           normal(grid, on_device.k(), nullptr),
           gradients(grid),
@@ -195,7 +195,7 @@ struct Equation : Operator {
         return result;
     }
 
-    float lambda;
+    float lambda;  // so small that the last step still changes x by more than rounding may
     GradientsCheck check;
     NormalOperator normal;
     ConjugateGradients gradients;

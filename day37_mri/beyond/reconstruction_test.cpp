@@ -263,7 +263,7 @@ TEST_F(Gradients, TakeTheStepsOfTheReference) {
     for (const Grid& grid : {Grid{1, 1, 1}, Grid{2, 1, 1}, Grid{1, 1, 9}, Grid{6, 5, 1}, Grid{9, 7, 5}}) {
         const HostSamples k = day37::random_samples(20, grid, kSeed);
         const std::vector<float2> b = day37::image_on_cpu(k, grid);
-        const float lambda = static_cast<float>(grid.count()) / 2;
+        const float lambda = static_cast<float>(grid.count()) / 8;
         const Solution solution = solve(grid, k, b, lambda, 8);
         const day37::GradientsCheck check(k, grid, b, lambda, 8);
         const course::VerifyResult result = check.verify(solution.x, solution.residuals);

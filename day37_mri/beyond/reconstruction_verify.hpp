@@ -15,12 +15,10 @@
 // it. Later steps do not make it larger, so the errors of all steps so far add up.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "beyond/reconstruction.hpp"

@@ -146,6 +146,7 @@ def build(out, base, repository=None):
                    "-D", f"course_base={base}", str(source), str(out)])
     if code == 0:
         stage.remove_pages_of_before(source, out)
+        run_here.remove_script_of_before(ROOT, out)
     return 1 if code else 0  # Sphinx's 2 is a crash, ours a missing tool
 
 

@@ -136,6 +136,12 @@ def build(root):
     return f"kernels can be run in the pages: {SCRIPT}, {target.stat().st_size / 1e3:.0f} kB"
 
 
+def remove_script_of_before(root, out):
+    """Removes the script from the site in the folder `out`, if an earlier build put it there and this one has none."""
+    if not script(root).is_file():
+        (out / "_static" / SCRIPT).unlink(missing_ok=True)
+
+
 # --- The part of a page ----------------------------------------------------------------------------
 
 

@@ -205,6 +205,18 @@ class WithoutEmscripten(unittest.TestCase):
         self.assertFalse(run_here.script(self.root).exists())
         self.assertEqual(run_here.part(self.root, "transpose_tiled"), "")
 
+    def test_the_script_of_an_earlier_build_does_not_stay_in_the_site(self):
+        shown = self.root / "html/_static" / run_here.SCRIPT
+        shown.parent.mkdir(parents=True)
+        shown.write_text("of an earlier build")
+        run_here.script(self.root).parent.mkdir(parents=True)
+        run_here.script(self.root).write_text("of this build")
+        run_here.remove_script_of_before(self.root, self.root / "html")
+        self.assertTrue(shown.exists())
+        run_here.script(self.root).unlink()
+        run_here.remove_script_of_before(self.root, self.root / "html")
+        self.assertFalse(shown.exists())
+
     def test_a_source_that_does_not_compile_is_an_error(self):
         self.tool("em++", '[ "$1" = --version ] || { echo "a.cpp:1: error: no" >&2; exit 1; }')
         self.tool("g++", "exit 0")

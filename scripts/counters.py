@@ -261,7 +261,7 @@ def shown_problems(day):
     """The problems whose tables stand in the day's READMEs."""
     found = []
     for page in sorted((ROOT / day).glob("**/README.md")):
-        found += re.findall(rf"<!-- (?:measurements|ladder): \w+/{day}, (.*?) -->", page.read_text())
+        found += re.findall(rf"<!-- (?:measurements|ladder): \w+/{day}, (.*?)(?:; versions:.*?)? -->", page.read_text())
     return list(dict.fromkeys(found))
 
 

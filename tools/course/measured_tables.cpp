@@ -197,6 +197,23 @@ std::vector<MeasuredRecord> most_telling(const std::vector<MeasuredRecord>& ours
     return shown;
 }
 
+// The records of these versions, in the order of `ours`. See summary_table().
+std::vector<MeasuredRecord> those_of(const std::vector<std::string>& versions,
+                                     const std::vector<MeasuredRecord>& ours, std::size_t most) {
+    if (versions.size() > most)
+        throw std::runtime_error(
+            fmt::format("the marker names {} versions; expected at most {}", versions.size(), most));
+    for (const std::string& version : versions)
+        if (std::ranges::find(ours, version, &MeasuredRecord::version) == ours.end())
+            throw std::runtime_error(fmt::format(
+                "the marker names version '{}'; expected one with a warm record of the problem", version));
+    std::vector<MeasuredRecord> shown;
+    std::ranges::copy_if(ours, std::back_inserter(shown), [&](const MeasuredRecord& record) {
+        return std::ranges::find(versions, record.version) != versions.end();
+    });
+    return shown;
+}
+
 // "sum 268435456 (float), warm cache, on NVIDIA H200, 2026-11-21. Other sizes and all columns:
 // [docs/...](...)."
 std::string caption(const MeasuredRecord& record, std::string_view link) {
@@ -370,14 +387,15 @@ std::string main_problem(const std::vector<MeasuredRecord>& records) {
 }
 
 std::string summary_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
-                          std::string_view link) {
+                          std::string_view link, const std::vector<std::string>& versions) {
     const std::vector<MeasuredRecord> ours = ours_warm(records, problem);
     const MeasuredRecord* const peer = peer_of(ours.front(), records);
     const MeasuredRecord* const limit = fastest(records, [&](const MeasuredRecord& record) {
         return record.role == "limit" && record.problem == problem && record.l2 == "warm";
     });
+    const std::size_t most = kMostRows - (peer == nullptr ? 0 : 1) - (limit == nullptr ? 0 : 1);
     std::vector<MeasuredRecord> shown =
-        most_telling(ours, kMostRows - (peer == nullptr ? 0 : 1) - (limit == nullptr ? 0 : 1));
+        versions.empty() ? most_telling(ours, most) : those_of(versions, ours, most);
     const std::size_t left_out = ours.size() - shown.size();
     for (const MeasuredRecord* other : {peer, limit}) {
         if (other != nullptr) shown.push_back(*other);

@@ -39,11 +39,13 @@ std::string main_problem(const std::vector<MeasuredRecord>& records);
 //
 // Rows: our versions, the fastest peer on the same device, and the machine's limit, no more than
 // ten. If there are more versions, these are kept, in their order: the first one, the fastest one,
-// and those with the largest gain over the fastest version before them.
+// and those with the largest gain over the fastest version before them; or, if `versions` names
+// some, these. Throws std::runtime_error if one of them has no warm record of this problem, or if
+// they are too many.
 // Columns: time, speed-up over the first version, speed beside the peer's, % of limit, what limits
 // it (where its counters are stored), and the figures beside times, where there are such.
 std::string summary_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
-                          std::string_view link);
+                          std::string_view link, const std::vector<std::string>& versions = {});
 
 // Steps of the ladder and the only peer, at most ten rows. Takes the first version of each number
 // (01_, 02_...), and selects rows as in a summary_table. Steps on other units than FP32

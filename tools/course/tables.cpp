@@ -57,6 +57,15 @@ std::pair<std::string, std::string> split_at_comma(std::string_view text) {
     return {std::string(trimmed(text.substr(0, comma))), std::string(trimmed(text.substr(comma + 1)))};
 }
 
+// "sum 4096; versions: tree shuffle" -> "sum 4096" and the names of the versions.
+std::pair<std::string, std::vector<std::string>> split_at_versions(const std::string& text) {
+    constexpr std::string_view kVersions = "; versions:";
+    const auto at = text.find(kVersions);
+    if (at == std::string::npos) return {text, {}};
+    std::istringstream names(text.substr(at + kVersions.size()));
+    return {text.substr(0, at), {std::istream_iterator<std::string>(names), {}}};
+}
+
 // The counters of "h200/day15_reduction"; none if the file is missing.
 std::vector<KernelCounters> counters_of(const std::string& name, const TableSources& sources) {
     const fs::path file = sources.measurements / (name + std::string(kCounters));
@@ -182,7 +191,8 @@ std::string block_text(std::string_view marker, const fs::path& file, const Tabl
     if (key == "scaling:" && !problem.empty())
         throw std::runtime_error("scaling is over all sizes; expected no problem");
     if (key == "scaling:") return scaling_table(*records, link);
-    return summary_table(*records, problem.empty() ? main_problem(*records) : problem, link);
+    const auto [shown, versions] = split_at_versions(problem);
+    return summary_table(*records, shown.empty() ? main_problem(*records) : shown, link, versions);
 }
 
 // "h200/gemm_ladder, sgemm 4096x4096x4096, 07_double_buffering, TFLOP/s"

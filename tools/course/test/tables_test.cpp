@@ -89,6 +89,22 @@ std::string counters_line(const char* version, const char* kernel, double us, co
            "\n";
 }
 
+TEST_F(Tables, TheMarkerCanNameTheVersions) {
+    const auto block = [](const std::string& versions) {
+        return "<!-- measurements: h200/day01_vector_add, add 2^28; versions: " + versions +
+               " -->\n<!-- end of measurements -->\n";
+    };
+    const std::string table = fresh(block("float4"));
+    EXPECT_TRUE(has(table, "| float4 | 750 µs | 2.00× |")) << table;
+    EXPECT_TRUE(has(table, "| thrust (peer) |")) << table;
+    EXPECT_FALSE(has(table, "| plain |")) << table;
+    EXPECT_TRUE(has(table, "One more version, other sizes")) << table;
+    const std::string both = fresh(block("float4 plain"));
+    EXPECT_LT(both.find("| plain |"), both.find("| float4 |")) << "in the records' order\n" << both;
+    EXPECT_TRUE(has(error_of(block("float4 float8")), "names version 'float8'"));
+    EXPECT_TRUE(has(error_of(block("a b c d e f g h i j")), "names 10 versions; expected at most 9"));
+}
+
 TEST_F(Tables, WhatLimitsAVersionIsTheClassOfItsLongestKernel) {
     EXPECT_FALSE(
         has(fresh("<!-- measurements: h200/day01_vector_add, add 2^28 -->\n<!-- end of measurements -->\n"),

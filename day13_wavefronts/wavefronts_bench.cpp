@@ -12,13 +12,11 @@
 #include <vector>
 
 #include "beyond/alignments_bench.hpp"
-#include "common/bench/machine.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
-#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "wavefronts.hpp"
 
@@ -39,28 +37,6 @@ std::vector<Symbol> random_symbols(std::size_t n, std::uint64_t seed) {
     for (Symbol& symbol : symbols)
         symbol = static_cast<Symbol>(random.below(4));
     return symbols;
-}
-
-// The least instructions of a cell, as beyond/strips.cuh counts them. Those for integers execute on
-// 64 lanes of an SM per cycle, from compute capability 7.5 to 9.0.
-constexpr double kEditInstructions = 4.5;   // 2 viaddmin; comparison, selection and addition: some merge
-constexpr double kLocalInstructions = 5.5;  // 2 viaddmax; comparison, selection, addition; half a maximum
-constexpr double kIntegerLanes = 64;
-
-// Cells per second, and which share of the instructions that the SMs could issue they are, at the
-// highest clock rate.
-void add_figures(std::span<course::Record> records, double cells, double instructions) {
-    int device = 0;
-    int kilohertz = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device));
-    const double most = course::multiprocessors() * kIntegerLanes * kilohertz * 1e3 / instructions;
-    for (course::Record& record : records) {
-        if (!record.measurement) continue;
-        const double rate = cells / record.measurement->ms.median * 1e3;
-        record.figures.push_back({"GCUPS", rate * 1e-9});
-        if (!course::is_cpu_stand_in()) record.figures.push_back({"% of integer issue", 100 * rate / most});
-    }
 }
 
 struct Pair {
@@ -111,7 +87,7 @@ course::Case edit_case(const course::Dims& size) {
             return course::verify_exact(out, pair.expected);
         });
     usual.result.derive_figures = [cells = lengths.cells()](std::span<course::Record> records) {
-        add_figures(records, cells, kEditInstructions);
+        day13::add_rates(records, cells, day13::kEditInstructions);
     };
     return usual.result;
 }
@@ -155,7 +131,7 @@ course::Case local_case(const course::Dims& size) {
                                         pair.score.span(), pair.workspace, stream);
                    });
     usual.result.derive_figures = [cells = lengths.cells()](std::span<course::Record> records) {
-        add_figures(records, cells, kLocalInstructions);
+        day13::add_rates(records, cells, day13::kLocalInstructions);
     };
     return usual.result;
 }

@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "alignments.hpp"
+#include "common/bench/machine.hpp"
 #include "common/bench/usual_case.hpp"
+#include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 
 namespace day13 {
@@ -192,8 +195,8 @@ std::vector<std::int64_t> random_begins(std::size_t count, std::size_t longest) 
 
 struct Searched {
     explicit Searched(std::size_t n)
-        : query(random_symbols(n / 4, kSeed)),
-          begins(random_begins(n / 4, std::min<std::size_t>(n, 700))),
+        : query(random_symbols(std::min<std::size_t>(n / 4, 512), kSeed)),
+          begins(random_begins(std::max(n / 4, n * n / 4096), std::min<std::size_t>(n, 700))),
           symbols(random_symbols(static_cast<std::size_t>(begins.back()), kSeed + 3)),
           expected(search_on_cpu(query, symbols, begins, kScoring)),
           query_device(std::span<const Symbol>(query)),
@@ -217,6 +220,21 @@ struct Searched {
 };
 
 }  // namespace
+
+void add_rates(std::span<course::Record> records, double cells, double instructions) {
+    constexpr double kIntegerLanes = 64;
+    int device = 0;
+    int kilohertz = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device));
+    const double most = course::multiprocessors() * kIntegerLanes * kilohertz * 1e3 / instructions;
+    add_rate(records, cells);
+    if (course::is_cpu_stand_in()) return;
+    for (course::Record& record : records)
+        if (record.measurement)
+            record.figures.push_back(
+                {"% of integer issue", 100 * cells / record.measurement->ms.median * 1e3 / most});
+}
 
 course::Case trace_case(const course::Dims& size) {
     const Sequences lengths{size.front(), size.back()};
@@ -288,18 +306,21 @@ course::Case frechet_case(const course::Dims& size) {
 course::Case search_case(const course::Dims& size) {
     if (size.size() != 1 || size.front() < 4 || size.front() > 20'000) return {};
     const std::size_t n = size.front();
-    course::UsualCase<Searched> usual("search " + std::to_string(n / 4) + " sequences", "uint8",
-                                      std::make_shared<Searched>(n));
+    const auto searched = std::make_shared<Searched>(n);
+    course::UsualCase<Searched> usual("search " + std::to_string(searched->size().sequences) + " sequences",
+                                      "uint8", searched);
     usual.output(&Searched::scores, [](const Searched& data, const auto& got) {
         return course::verify_exact(got, data.expected);
     });
-    const Search search = usual.data->size();
+    const Search search = searched->size();
     usual.versions(
         search_versions(), search, [](const SearchVersion& version, Searched& data, cudaStream_t stream) {
             version.launcher(data.query_device.span(), data.database, kScoring, data.scores.span(), stream);
         });
     usual.result.derive_figures = [cells = search.cells()](std::span<course::Record> records) {
-        add_rate(records, cells);
+        for (course::Record& record : records)
+            add_rates({&record, 1}, cells,
+                      record.version == "pair_halves" ? kLocalInstructions / 2 : kLocalInstructions);
     };
     return usual.result;
 }

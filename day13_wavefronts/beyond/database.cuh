@@ -117,11 +117,13 @@ void launch_search(const LocalRule& rule, const Symbol* query, int m, const Data
 // As LocalRule, for the scores of two pairs: 16 bits each of a word.
 struct HalvesRule {
     unsigned match, mismatch, gap;  // the same in both halves
+    // Without a comparison, which takes six instructions for two halves: min(a ^ b, 1) is 0 or 1 in
+    // each half, and 0xffff times that no bits or all.
     __device__ unsigned cell(unsigned up, unsigned left, unsigned diagonal, unsigned of_a,
                              unsigned of_b) const {
-        const unsigned is_equal = __vcmpeq2(of_a, of_b);  // all bits of a half, or none
+        const unsigned differ = __vminu2(of_a ^ of_b, 0x10001U) * 0xffffU;
         const unsigned paired =
-            __viaddmax_s16x2(diagonal, (is_equal & match) | (~is_equal & mismatch), 0);  // at least 0
+            __viaddmax_s16x2(diagonal, (differ & (match ^ mismatch)) ^ match, 0);  // at least 0
         return __viaddmax_s16x2(up, gap, __viaddmax_s16x2(left, gap, paired));
     }
 };
@@ -141,6 +143,7 @@ __global__ void __launch_bounds__(kSearchBlock)
     constexpr int kPairs = 2 * kWarpSize / kLanes;  // of a warp
     constexpr int kStrip = kLanes * kEach;
     constexpr unsigned kNoSymbol = 256;
+    static_assert(kEach % 2 == 0);
     const unsigned no_row = both_halves(512);  // after the last row: equals no symbol, nor kNoSymbol
     const int lane = static_cast<int>(threadIdx.x) % kLanes;
     const int group = static_cast<int>(threadIdx.x) % kWarpSize / kLanes;
@@ -202,7 +205,7 @@ __global__ void __launch_bounds__(kSearchBlock)
                         up = rule.cell(up, left[r], diagonal, of_a[r], of_b);
                         diagonal = left[r];
                         left[r] = up;
-                        most = __vmaxs2(most, up);
+                        if (r % 2 == 1) most = __vimax3_s16x2(most, left[r - 1], up);
                     }
                     bottom = up;
                     if (lane == kLanes - 1 && !is_last) row[j] = bottom;

@@ -51,8 +51,9 @@ constexpr std::size_t kFewSamples = 64;
 constexpr int kSteps = 10;
 constexpr std::size_t kMostPoints = std::size_t{1} << 28;
 
-bool is_for(const Grid& grid) {
-    return std::ranges::all_of(std::array{grid.nx, grid.ny, grid.nz},
+bool is_for(const Problem& problem) {
+    return problem.samples >= 1 && problem.samples <= kMostDirect &&
+           std::ranges::all_of(std::array{problem.grid.nx, problem.grid.ny, problem.grid.nz},
                                [](std::size_t n) { return n >= 1 && n <= NormalOperator::kMostExtent; });
 }
 
@@ -206,7 +207,7 @@ struct Equation : Operator {
 
 course::Case make_point_spread_case(const course::Dims& size) {
     const Problem problem = problem_of(size);
-    if (!is_for(problem.grid) || problem.samples < 1) return {};
+    if (!is_for(problem)) return {};
     auto usual = case_on_demand<PointSpread>(
         "mri point spread " + name_of(problem.grid) + " " + std::to_string(problem.samples) + " samples",
         problem);
@@ -255,7 +256,7 @@ course::Case make_point_spread_case(const course::Dims& size) {
 
 course::Case make_product_case(const course::Dims& size) {
     const Problem problem = problem_of(size);
-    if (!is_for(problem.grid) || problem.samples < 1) return {};
+    if (!is_for(problem)) return {};
     auto usual = case_on_demand<Product>("mri product " + name_of(problem.grid), problem);
     const Grid padded = padded_of(problem.grid);
     const Work work = product_work(problem.grid, padded);
@@ -285,7 +286,7 @@ course::Case make_product_case(const course::Dims& size) {
 
 course::Case make_gradients_case(const course::Dims& size) {
     const Problem problem = problem_of(size);
-    if (!is_for(problem.grid) || problem.samples < 1) return {};
+    if (!is_for(problem)) return {};
     auto usual = case_on_demand<Equation>(
         "mri gradients " + name_of(problem.grid) + " " + std::to_string(kSteps) + " steps", problem);
     // Of all steps together b and the transform of Q are read once, and the image is written once.

@@ -125,6 +125,10 @@ std::string constraint_of_per_vertex(const std::size_t& n) {
     return n <= 8192 ? "" : "more than 8192 passes over the matrix would take long";
 }
 
+std::string constraint_of_blocked(const std::size_t& n) {
+    return n <= 8192 ? "" : "more than 256 rounds would take seconds";
+}
+
 // The sequences are read and the last row is written. Cells are computed in integers.
 course::Work edit_work(const Sequences& size) {
     const double written = static_cast<double>((size.n + 1) * sizeof(int));
@@ -218,7 +222,8 @@ std::span<const PathVersion> path_versions() {
     static const std::array<PathVersion, 4> list = {{
         {"per_vertex", "a launch for each vertex", enqueue_paths<launch_per_vertex>, path_work,
          constraint_of_per_vertex},
-        {"blocked", "32 vertices in three launches", enqueue_paths<launch_blocked>, path_work},
+        {"blocked", "32 vertices in three launches", enqueue_paths<launch_blocked>, path_work,
+         constraint_of_blocked},
         {"register_tiles", "4 x 4 cells per thread", enqueue_paths<launch_register_tiles>, path_work},
         {"wide_tiles", "8 x 8 cells per thread, 64 vertices a round", enqueue_paths<launch_wide_tiles>,
          path_work},

@@ -25,23 +25,38 @@ __device__ inline float2 multiply(float2 a, float2 b) {
     return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-// The lines of a block, in shared memory: `line[l * length + i]`.
+// Where element e of a block's lines is in shared memory. Half a warp has no bank conflicts if its
+// 16 places differ modulo 16. With the XOR they do, for whole warps and lines of at least 16:
+//   - in a stage over a distance below 16, half a warp has 16 of 32 adjacent elements, in which one
+//     bit of e is 0. Bit 4 inverts the bits below it, so any four of the five bits are enough;
+//   - where memory has lines side by side, half a warp has 2, 4 or 8 elements of each of 8, 4 or 2
+//     lines. The numbers of lines, in bits of e from 4 to 10, are added to bits 1 to 3.
+// An XOR of bits: place(a ^ b) is place(a) ^ place(b).
+__device__ inline int place(int e) {
+    const int inverted = (e >> 4 & 1) * 15;
+    const int of_lines = (e >> 5 ^ e >> 8) & 7;
+    return e ^ inverted ^ of_lines * 2;
+}
+
+// The lines of a block, in shared memory: `elements[place(l * length + i)]`.
 struct LineTile {
-    float2* line;
+    float2* elements;
     int length, lines;
 };
 
-// Butterflies over distances length / 2 to 1. roots[i] = exp(-i 2 pi i / length).
+// Butterflies over distances length / 2 to 1. roots[half + k] = exp(-i pi k / half).
 __device__ inline void transform_forward(LineTile tile, const float2* roots) {
     for (int half = tile.length / 2; half >= 1; half /= 2) {
         __syncthreads();  // the elements are those of the stage before
         for (int b = static_cast<int>(threadIdx.x); b < tile.lines * tile.length / 2; b += kFftBlock) {
-            const int k = b % half;
-            float2* const low = tile.line + 2 * b - k;  // 2 half * (b / half) + k
-            const float2 sum = make_float2(low[0].x + low[half].x, low[0].y + low[half].y);
-            const float2 difference = make_float2(low[0].x - low[half].x, low[0].y - low[half].y);
-            low[0] = sum;
-            low[half] = multiply(difference, roots[k * (tile.length / 2 / half)]);
+            const int k = b & (half - 1);      // b % half, of a power of two
+            const int low = place(2 * b - k);  // 2 half * (b / half) + k
+            const int high = low ^ place(half);
+            const float2 first = tile.elements[low];
+            const float2 second = tile.elements[high];
+            tile.elements[low] = make_float2(first.x + second.x, first.y + second.y);
+            tile.elements[high] =
+                multiply(make_float2(first.x - second.x, first.y - second.y), roots[half + k]);
         }
     }
     __syncthreads();
@@ -51,12 +66,14 @@ __device__ inline void transform_inverse(LineTile tile, const float2* roots) {
     for (int half = 1; half < tile.length; half *= 2) {
         __syncthreads();  // the elements are those of the stage before
         for (int b = static_cast<int>(threadIdx.x); b < tile.lines * tile.length / 2; b += kFftBlock) {
-            const int k = b % half;
-            float2* const low = tile.line + 2 * b - k;
-            const float2 root = roots[k * (tile.length / 2 / half)];
-            const float2 turned = multiply(low[half], make_float2(root.x, -root.y));
-            low[half] = make_float2(low[0].x - turned.x, low[0].y - turned.y);
-            low[0] = make_float2(low[0].x + turned.x, low[0].y + turned.y);
+            const int k = b & (half - 1);
+            const int low = place(2 * b - k);
+            const int high = low ^ place(half);
+            const float2 root = roots[half + k];
+            const float2 first = tile.elements[low];
+            const float2 turned = multiply(tile.elements[high], make_float2(root.x, -root.y));
+            tile.elements[low] = make_float2(first.x + turned.x, first.y + turned.y);
+            tile.elements[high] = make_float2(first.x - turned.x, first.y - turned.y);
         }
     }
     __syncthreads();
@@ -87,13 +104,14 @@ __global__ void fft_lines(const float2* in, Lines from, float2* out, Lines to, c
         const int l = from.stride == 1 ? e / length : e % tile.lines;
         const int i = from.stride == 1 ? e % length : e / tile.lines;
         const std::size_t line = (first + l) * from.inner_stride + outer * from.outer_stride;
-        elements[l * length + i] = i < from.count ? in[line + i * from.stride] : make_float2(0, 0);
+        elements[place(l * length + i)] = i < from.count ? in[line + i * from.stride] : make_float2(0, 0);
     }
     if constexpr (kTransform != Transform::kInverse) transform_forward(tile, roots);
     if constexpr (kTransform == Transform::kFilter) {
         for (int e = static_cast<int>(threadIdx.x); e < all; e += kFftBlock) {
             const float factor = filter[(outer * inner + first) * length + e];
-            elements[e] = make_float2(factor * elements[e].x, factor * elements[e].y);
+            const float2 element = elements[place(e)];
+            elements[place(e)] = make_float2(factor * element.x, factor * element.y);
         }
     }
     if constexpr (kTransform != Transform::kForward) transform_inverse(tile, roots);
@@ -101,7 +119,7 @@ __global__ void fft_lines(const float2* in, Lines from, float2* out, Lines to, c
         const int l = to.stride == 1 ? e / length : e % tile.lines;
         const int i = to.stride == 1 ? e % length : e / tile.lines;
         const std::size_t line = (first + l) * to.inner_stride + outer * to.outer_stride;
-        if (i < to.count) out[line + i * to.stride] = elements[l * length + i];
+        if (i < to.count) out[line + i * to.stride] = elements[place(l * length + i)];
     }
 }
 
@@ -117,12 +135,14 @@ void launch_fft_lines(const float2* in, Lines from, float2* out, Lines to, const
         <<<blocks, kFftBlock, 0, stream>>>(in, from, out, to, filter, length, inner, lines, roots);
 }
 
-// roots[i] = exp(-i 2 pi i / length), for half a turn.
+// roots[half + k] = exp(-i pi k / half), for each `half` from 1 to length / 2. So the roots of a
+// stage are adjacent. roots[0] is not used.
 __global__ void compute_roots(float2* roots, int length) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i >= length / 2) return;
+    if (i >= length || i == 0) return;
+    const int half = 1 << (31 - __clz(i));  // the highest bit of i
     double sine, cosine;
-    sincospi(-2.0 * i / length, &sine, &cosine);
+    sincospi(-static_cast<double>(i - half) / half, &sine, &cosine);
     roots[i] = make_float2(static_cast<float>(cosine), static_cast<float>(sine));
 }
 

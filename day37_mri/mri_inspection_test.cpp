@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "beyond/reconstruction.hpp"
+#include "beyond/reconstruction_verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/test/inspection_test.hpp"
 #include "mri.hpp"
@@ -74,6 +76,20 @@ TEST_F(Lesson, ATileIsReadWithoutBankConflicts) {
          {"shared_tile", "coarsened", "rotation", "mirrored", "mirrored_runs", "separable"}) {
         SCOPED_TRACE(version);
         EXPECT_CONFLICT_FREE(sums(version));
+    }
+}
+
+// Lines of 32 to 1024: eight, four and two of them in a block; an even and an odd number of stages.
+TEST(Normal, TransformsHaveNoBankConflicts) {
+    for (const Grid& grid : {Grid{9, 33, 1}, Grid{9, 1, 65}, Grid{9, 1, 130}, Grid{9, 1, 300}}) {
+        SCOPED_TRACE(grid.ny * grid.nz);
+        const day37::SamplesOnDevice samples(day37::random_samples(2, grid, 37));
+        day37::NormalOperator normal(grid, samples.k(), nullptr);
+        const std::vector<float2> image(grid.count(), make_float2(1, 0));
+        DeviceBuffer<float2> in{std::span(image)};
+        DeviceBuffer<float2> out(grid.count());
+        EXPECT_CONFLICT_FREE([&] { normal.apply(in.span(), out.span(), nullptr); });
+        EXPECT_NO_RACES([&] { normal.apply(in.span(), out.span(), nullptr); });
     }
 }
 

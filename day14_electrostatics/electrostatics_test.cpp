@@ -118,6 +118,21 @@ TEST_P(VersionTest, CrowdedAtoms) {
     }
 }
 
+// Two groups in different rows of cells, near all points: `cell_list` collects at most 64.
+TEST_P(VersionTest, AtomsOfTwoRowsOfCells) {
+    const Grid grid{32, 4, 4, 1};
+    for (const std::size_t first : {31, 32, 33}) {
+        for (const std::size_t second : {1, 31, 32, 33}) {
+            std::vector<Atom> atoms = day14::random_atoms(first + second, {6, 1, 1, 1}, kSeed);
+            for (std::size_t i = 0; i < atoms.size(); ++i) {
+                atoms[i].x += 13;
+                if (i >= first) atoms[i].z += 30;
+            }
+            expect_right(atoms, grid, 40);
+        }
+    }
+}
+
 TEST_P(VersionTest, AtomsOutsideOfTheBox) {
     const Grid grid{7, 6, 5, 1};
     std::vector<Atom> atoms;

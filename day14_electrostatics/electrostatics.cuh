@@ -190,10 +190,11 @@ inline void launch_coalesced(const Atom* atoms, std::size_t n, const Grid& grid,
 
 // Idea: the slice is a third coordinate of the block, so a launch computes all slices.
 // Cost removed: launches that leave SMs without work.
-// Still limits it: not measured yet. By arithmetic it should be the reciprocal square roots: an SM
-// computes 16 of them per clock cycle. But 256^3 points and 4,000 atoms, for which they take 16 ms,
-// take 97.7 ms on an H200, twice as long as with a launch per slice, whose inner loop has the same
-// instructions. With 64^3 points one launch is 5.1 times as fast.
+// Still limits it: the loads from constant memory. With the atoms in shared memory instead
+// (beyond/shared_atoms.cuh), 256^3 points and 4,000 atoms take 20.7 ms on an H200, with this kernel
+// 94.2 ms, and 43.2 ms with a launch per slice, whose inner loop has the same instructions. With
+// 64^3 points one launch is 4.7 times as fast. By arithmetic the reciprocal square roots take 16 ms:
+// an SM computes 16 of them per clock cycle.
 __global__ void potential_all_slices(int count, Grid grid, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);

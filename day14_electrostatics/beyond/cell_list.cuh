@@ -83,27 +83,6 @@ constexpr int kWarpX = 8;  // a warp has 8 x 4 x 4 points, a lane those of a col
 constexpr int kWarpY = 4;
 constexpr int kWarpZ = 4;
 
-// Adds the terms of `count` atoms, which a warp has collected, to the sums of a lane's column.
-__device__ inline void add_terms(const Atom* near, int count, const Grid& grid, int x, int y, int first_z,
-                                 float inverse_cutoff2, float (&sums)[kWarpZ]) {
-#pragma unroll 4
-    for (int a = 0; a < count; ++a) {
-        const Atom atom = near[a];
-        const float dx = grid.at(x) - atom.x;
-        const float dy = grid.at(y) - atom.y;
-        const float in_common = kSoftening + dx * dx + dy * dy;
-#pragma unroll
-        for (int k = 0; k < kWarpZ; ++k) {
-            const float dz = grid.at(first_z + k) - atom.z;
-            const float s = dz * dz + in_common;
-            // s is no denormal number, so the faster root will do. __saturatef keeps to [0, 1], as
-            // a modifier of the instruction before it.
-            const float inside = __saturatef(1.0f - s * inverse_cutoff2);
-            sums[k] += atom.charge * (course::ptx::rsqrt_approx(s) * inside * inside);
-        }
-    }
-}
-
 // How far a coordinate is from an interval; 0 inside.
 __device__ inline float distance_to(float coordinate, float low, float high) {
     return fmaxf(0.0f, fmaxf(low - coordinate, coordinate - high));
@@ -111,15 +90,14 @@ __device__ inline float distance_to(float coordinate, float low, float high) {
 
 // Idea: atoms of adjacent cells along x are adjacent in memory, so a row of cells is one range of
 // atoms. A warp loads 32 of them at once, each lane tests the distance of one of them to the box of
-// the warp's points, and those within the cutoff are collected in shared memory. As soon as there
-// are more than 32, all lanes read them from there. A row may have only a few near atoms, and a
-// loop over so few would be mostly overhead.
+// the warp's points, and those within the cutoff are collected in shared memory. All lanes read
+// them from there.
 // Cost removed: the capacity, and most atoms that are too far away. Adding up is for atoms near the
 // warp's own points, and rows out of reach are not loaded.
 // Still limits it: not measured yet. By geometry, about half of the collected pairs are within the
 // cutoff, if it is 12 times the spacing.
 __global__ void potential_cell_list(Bins bins, CellMemory memory, Grid grid, float cutoff, float* potential) {
-    __shared__ Atom near[kWarps][2 * 32];
+    __shared__ Atom near[kWarps][32];
     const int lane = static_cast<int>(threadIdx.x);
     const int warp = static_cast<int>(threadIdx.y);
     const int first_x = (static_cast<int>(blockIdx.x) * kWarps + warp) * kWarpX;
@@ -139,7 +117,6 @@ __global__ void potential_cell_list(Bins bins, CellMemory memory, Grid grid, flo
     const float inverse_cutoff2 = 1 / cutoff2;
     const float side = 1 / bins.per_bin;
     float sums[kWarpZ] = {};
-    int collected = 0;  // atoms in `near`, at most 32 before the next are loaded
     for (int bz = along_z.first; bz <= along_z.last; ++bz) {
         const float cell_z = bins.low + static_cast<float>(bz) * side;
         const float dz_row = fmaxf(0.0f, fmaxf(cell_z - high_z, low_z - (cell_z + side)));
@@ -154,26 +131,38 @@ __global__ void potential_cell_list(Bins bins, CellMemory memory, Grid grid, flo
             const unsigned end = memory.starts[row + along_x.last + 1];
             for (unsigned first = begin; first < end; first += 32) {
                 const unsigned i = first + static_cast<unsigned>(lane);
-                const Atom atom = memory.atoms[min(i, end - 1)];  // beyond the end, the last again
-                const float dx = distance_to(atom.x, low_x, high_x);
-                const float dy = distance_to(atom.y, low_y, high_y);
-                const float dz = distance_to(atom.z, low_z, high_z);
-                const float distance2 = dx * dx + dy * dy + dz * dz;
-                const bool is_near = distance2 < cutoff2 && i < end;
-                const unsigned votes = __ballot_sync(kAllLanes, is_near);  // day 17
-                if (is_near) near[warp][collected + __popc(votes & ((1u << lane) - 1))] = atom;
-                collected += __popc(votes);
-                if (collected > 32) {
-                    __syncwarp();  // the atoms are there
-                    add_terms(near[warp], collected, grid, x, y, first_z, inverse_cutoff2, sums);
-                    collected = 0;
-                    __syncwarp();  // all lanes have read them
+                Atom atom{};
+                bool is_near = false;
+                if (i < end) {
+                    atom = memory.atoms[i];
+                    const float dx = distance_to(atom.x, low_x, high_x);
+                    const float dy = distance_to(atom.y, low_y, high_y);
+                    const float dz = distance_to(atom.z, low_z, high_z);
+                    is_near = dx * dx + dy * dy + dz * dz < cutoff2;
                 }
+                const unsigned votes = __ballot_sync(kAllLanes, is_near);  // day 17
+                if (is_near) near[warp][__popc(votes & ((1u << lane) - 1))] = atom;
+                __syncwarp();  // the atoms are there
+                const int count = __popc(votes);
+                for (int a = 0; a < count; ++a) {
+                    const Atom other = near[warp][a];
+                    const float dx = grid.at(x) - other.x;
+                    const float dy = grid.at(y) - other.y;
+                    const float in_common = dx * dx + dy * dy + kSoftening;
+#pragma unroll
+                    for (int k = 0; k < kWarpZ; ++k) {
+                        const float dz = grid.at(first_z + k) - other.z;
+                        const float s = dz * dz + in_common;
+                        // s is no denormal number, so the faster root will do. __saturatef keeps to
+                        // [0, 1], as a modifier of the instruction before it.
+                        const float inside = __saturatef(1.0f - s * inverse_cutoff2);
+                        sums[k] += other.charge * (course::ptx::rsqrt_approx(s) * inside * inside);
+                    }
+                }
+                __syncwarp();  // all lanes have read them
             }
         }
     }
-    __syncwarp();  // the last atoms are there
-    add_terms(near[warp], collected, grid, x, y, first_z, inverse_cutoff2, sums);
     if (x >= grid.nx || y >= grid.ny) return;
 #pragma unroll
     for (int k = 0; k < kWarpZ; ++k) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <new>
@@ -379,6 +380,10 @@ int run(const Program& program, const Options& options) {
     std::vector<Record> all;
     std::vector<std::string> known;
     std::string lost;
+    const std::string part = options.json + ".part";  // left by a run that is cut short
+    const auto write_records = [&, of = commit()](const std::string& path) {
+        write_file(path, to_json_lines(to_json(all, machine, of, utc_now())));
+    };
     for (const Dims& size : sizes) {
         for (const auto& make : program.make_cases) {
             if (!lost.empty()) break;
@@ -402,6 +407,7 @@ int run(const Program& program, const Options& options) {
             if (problem.comment && !options.cpu_times) fmt::print("{}", problem.comment(records));
             std::cout.flush();
             all.insert(all.end(), records.begin(), records.end());
+            if (!options.json.empty()) write_records(part);
         }
     }
 
@@ -412,11 +418,13 @@ int run(const Program& program, const Options& options) {
     if (std::any_of(all.begin(), all.end(), [](const Record& record) { return record.failed(); })) {
         fmt::print(stderr, "FAILED: see the table{}\n",
                    options.json.empty() ? "" : "; nothing was written to " + options.json);
+        if (!options.json.empty()) std::filesystem::remove(part);
         return kFailed;
     }
     if (options.sweep) fmt::print("{}", text_of_sweep(all));
     if (!options.json.empty()) {
-        write_file(options.json, to_json_lines(to_json(all, machine, commit(), utc_now())));
+        write_records(options.json);
+        std::filesystem::remove(part);
         fmt::print("\nwritten: {}\n", options.json);
     }
     return 0;

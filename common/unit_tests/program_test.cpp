@@ -12,6 +12,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <stdexcept>
 
@@ -493,6 +494,23 @@ TEST_F(ProgramTest, NothingIsWrittenWhenAResultIsWrong) {
     if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
     EXPECT_EQ(run({"--json", json_.c_str()}, [](auto&, cudaStream_t) {}), 1);
     EXPECT_FALSE(std::filesystem::exists(json_));
+    EXPECT_FALSE(std::filesystem::exists(json_ + ".part"));
+}
+
+TEST_F(ProgramTest, WhatIsMeasuredIsInAFileBeforeTheNextProblem) {
+    if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
+    std::string before_the_second;
+    derive_figures_ = [&](std::span<course::Record> records) {
+        if (records.front().problem != "fill 2000") return;
+        std::ifstream file(json_ + ".part");
+        before_the_second.assign(std::istreambuf_iterator<char>(file), {});
+    };
+    ASSERT_EQ(run({"--bench", "--json", json_.c_str()}), 0) << out_ << err_;
+    std::set<std::string> problems;
+    for (const auto& record : course::from_json_lines(before_the_second))
+        problems.insert(record.at("problem"));
+    EXPECT_EQ(problems, (std::set<std::string>{"fill 100", "other 100"}));
+    EXPECT_FALSE(std::filesystem::exists(json_ + ".part"));
 }
 
 TEST_F(ProgramTest, AFileThatCannotBeWrittenIsExitCodeOne) {

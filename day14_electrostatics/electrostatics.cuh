@@ -4,8 +4,8 @@
 //   scatter       a thread per atom adds to all points      an atomic for every pair
 //   gather        a thread per point reads all atoms        not measured yet
 //   coarsened     a thread has four points of a row         not measured yet
-//   coalesced     the four are 32 points apart              not measured yet
-//   all_slices    one launch for all slices                 not measured yet
+//   coalesced     the four are 32 points apart              small slices: a launch for each
+//   all_slices    one launch for all slices                 constant memory, by experiment
 //   binned        with a cutoff: only atoms of near bins    several times as many atoms as needed are read
 //
 // The potential at a point is the sum of charge / distance over the atoms: n atoms and m points
@@ -82,7 +82,8 @@ constexpr int kBlockY = 4;
 // Cost removed: the atomics. A thread stores once per chunk.
 // Still limits it: not measured yet. A pair takes nine instructions: three differences, three
 // multiply-adds (the first of them adds kSoftening), the root (without what `rsqrtf` does for
-// subnormal numbers), the sum, and the load of the atom.
+// subnormal numbers), the sum, and the load of the atom. It is not the number of instructions:
+// `coarsened` has fewer, and the time does not change.
 __global__ void potential_gather(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockX + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -114,9 +115,10 @@ constexpr int kBlockPoints = kBlockX * kPoints;  // of a row, for a warp
 // Idea: thread coarsening. A thread has four adjacent points of a row, which have dy and dz in
 // common.
 // Cost removed: three quarters of the loads from constant memory, and of the work on dy and dz.
-// Still limits it: not measured yet. Its stores are not coalesced, which costs little here: the
-// points of adjacent lanes are 16 bytes apart, so each of a thread's four stores reaches 16
-// sectors, not 4.
+// Still limits it: not measured yet. 256^3 points and 4,000 atoms take 43.1 ms on an H200, 43.3
+// with `gather`. Its stores are not coalesced, which costs nothing here: the points of adjacent
+// lanes are 16 bytes apart, so each of a thread's four stores reaches 16 sectors, not 4, and
+// `coalesced`, without that, takes 43.2 ms.
 __global__ void potential_coarsened(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x) * kPoints;
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -152,9 +154,10 @@ inline void launch_coarsened(const Atom* atoms, std::size_t n, const Grid& grid,
 // Idea: the four points of a thread are 32 points apart, so that in each load and store the lanes
 // of a warp have adjacent points.
 // Cost removed: three quarters of the sectors that loads and stores request.
-// Still limits it: not measured yet. For small slices it should be the launch: a slice of 256 x 256
-// points has 128 blocks of 128 threads, less than one block for each SM of an H200, and the next
-// slice starts when all of them have finished.
+// Still limits it: for small slices, that each has a launch of its own. 64^3 points and 4,000 atoms
+// take 10.7 ms on an H200, and 2.30 with one launch for all slices. A slice has only 16 blocks of
+// 128 threads there, and the next one starts when all of them have finished. With 256^3 points (128
+// blocks for 132 SMs): not measured yet.
 __global__ void potential_coalesced(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -193,8 +196,8 @@ inline void launch_coalesced(const Atom* atoms, std::size_t n, const Grid& grid,
 // Still limits it: the loads from constant memory. With the atoms in shared memory instead
 // (beyond/shared_atoms.cuh), 256^3 points and 4,000 atoms take 20.7 ms on an H200, with this kernel
 // 94.2 ms, and 43.2 ms with a launch per slice, whose inner loop has the same instructions. With
-// 64^3 points one launch is 4.7 times as fast. By arithmetic the reciprocal square roots take 16 ms:
-// an SM computes 16 of them per clock cycle.
+// 64^3 points one launch is 4.7 times as fast. By arithmetic the reciprocal square roots take 16
+// ms: an SM computes 16 of them per clock cycle.
 __global__ void potential_all_slices(int count, Grid grid, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);

@@ -2,8 +2,8 @@
 //
 //   version           what is new                                       what limits it
 //   block_per_curve   a block for each curve, whatever its work         not measured yet
-//   children          a thread launches a grid for its curve            not measured yet
-//   own_streams       each of these grids has a stream of its own       not measured yet
+//   children          a thread launches a grid for its curve            a launch for each curve
+//   own_streams       each of these grids has a stream of its own       a launch for each curve
 //   scanned           no launch: a block shares out its curves' points  not measured yet
 //   tree_children     a block launches a grid for what it has split     latency
 //   tree_levels       the host launches a grid for each level           latency
@@ -63,7 +63,8 @@ constexpr unsigned kCurveBlock = 64;
 // Idea: a block for each curve; its threads share out the points.
 // Cost removed: none; this is the first version.
 // Still limits it: not measured yet. A curve of two points occupies 64 threads, and one of 256
-// keeps them for four rounds.
+// keeps them for four rounds. 156,250 curves take 97.0 us on an H200, and 26.6 if threads share out
+// their points (`scanned`).
 __global__ void block_per_curve(Drawing d) {
     const Curve curve = d.curves[blockIdx.x];
     const unsigned segments = segments_of(curve, d.tolerance);
@@ -87,8 +88,9 @@ __global__ void draw(Curve curve, unsigned segments, float2* points) {
 // that size. The parent grid is complete when its children are, so the host, and the next kernel in
 // the stream, see all points.
 // Cost removed: threads without a point.
-// Still limits it: not measured yet. Each curve costs a launch. And
-// all threads of a block launch into one default stream, so their children run one after another.
+// Still limits it: the launches, one for each curve. 16,384 curves take 10.8 ms on an H200, 12.4 us
+// without launches (`block_per_curve`). And all threads of a block launch into one default stream,
+// so their children run one after another.
 __global__ void children(Drawing d) {
     const unsigned c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= d.n) return;
@@ -109,7 +111,7 @@ inline void launch_children(const Drawing& d, cudaStream_t stream) {
 // Idea: a stream for each child, which its thread creates and destroys. Destroying a stream lets
 // the work in it finish first. Streams of a kernel are cudaStreamNonBlocking.
 // Cost removed: children of the same block waiting for one another.
-// Still limits it: not measured yet. As many launches as before.
+// Still limits it: the launches, as many as before. 16,384 curves take 6.16 ms on an H200.
 __global__ void own_streams(Drawing d) {
     const unsigned c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= d.n) return;

@@ -24,8 +24,8 @@ course::Case local_trace_case(const course::Dims& size);
 course::Case affine_case(const course::Dims& size);
 course::Case frechet_case(const course::Dims& size);
 
-// Of one size n: a query of n / 4 symbols, at most 512, and n / 4 sequences or n^2 / 4096, the larger,
-// with 1 to n symbols, at most 700.
+// Of one size n: a query of n / 4 symbols, at most 512, and n / 4 sequences or n^2 / 4096, the
+// larger, with 1 to n symbols, at most 700.
 course::Case search_case(const course::Dims& size);
 
 }  // namespace day13

@@ -134,7 +134,9 @@ inline void launch_spread_atomic(const Window* windows, const float* weights, in
 
 // Idea: a warp per sample. Its lanes have points that are adjacent along x.
 // Cost removed: a sector of its own for each lane; the loads of the sample are broadcast.
-// Still limits it: not measured yet. Samples that are near each other add to the same points.
+// Still limits it: not measured yet. Samples that are near each other add to the same points. All
+// three steps of gridding take 2.14 ms for 1,000,000 samples and windows of 6 points, 4.47 with
+// `spread_atomic`.
 __global__ void spread_by_warps(const Window* windows, const float* weights, int samples, Points p,
                                 float2* grid) {
     const int m = static_cast<int>(blockIdx.x * kSpreadWarps + threadIdx.x / 32);
@@ -234,6 +236,8 @@ __global__ void order_by_tile(const Window* windows, int samples, SpreadTiles ti
 // in shared memory, where all its samples add; each point is added to global memory once.
 // Cost removed: most atomics in global memory.
 // Still limits it: not measured yet. The block of the fullest tile works when the others are done.
+// It pays for many samples only: all steps take 1.89 ms in place of 2.14 for 1,000,000, but 435 us
+// in place of 310 for 3,000 and 128^3 voxels.
 __global__ void spread_tiled(const Window* windows, const float* weights, const int* starts, const int* order,
                              SpreadTiles tiles, Points p, float2* grid) {
     extern __shared__ float2 tile[];  // tiles.lz x tiles.ly x tiles.lx points

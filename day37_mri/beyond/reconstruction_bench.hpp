@@ -21,9 +21,9 @@ std::string name_of(const Grid& grid);
 // Why gridding cannot run on a grid, or "".
 std::string why_no_gridding(const Grid& grid);
 
-// Without contestants for a grid that the operator is not for, or more than kMostDirect samples. The time of a product, and that of
-// a step of conjugate gradients, does not depend on the number of samples, and so these cases have
-// a few samples only.
+// Without contestants for a grid that the operator is not for, or more than kMostDirect samples.
+// The time of a product, and that of a step of conjugate gradients, does not depend on the number
+// of samples, and so these cases have a few samples only.
 course::Case make_point_spread_case(const course::Dims& size);
 course::Case make_product_case(const course::Dims& size);
 course::Case make_gradients_case(const course::Dims& size);

@@ -1,8 +1,8 @@
 // Day 27, beyond: the grouped GEMM on tensor cores. x and the weights are BF16; sums are FP32.
 //
 //   version     what is new                                               what limits it
-//   tile_each   a block for each tile of the list; mma.sync               not measured yet
-//   persistent  a block goes from tile to tile, and its copies for the    not measured yet
+//   tile_each   a block for each tile of the list; mma.sync               L2
+//   persistent  a block goes from tile to tile, and its copies for the    L2
 //               next tile, often of another expert, start before the end
 //
 // Both are one kernel, multiply_groups, with two grids. mma.sync, ldmatrix and the XOR swizzle are
@@ -285,8 +285,10 @@ class GroupSums {
 // stages are in flight while one is multiplied, also from one tile to the next, whose expert may be
 // another one.
 // Cost removed: a multiply-add as an instruction of its own; with persistent blocks, the latency of
-// the first stage of each tile.
-// Still limits it: not measured yet.
+// the first stage of each tile. With 16,384 tokens and k = 8 that gains nothing: tensor cores are
+// 50 % busy with both grids.
+// Still limits it: L2 (counters: 68 % busy; 66 % in persistent). A tile of 64 x 128 results copies
+// 24 KB in each step of 64.
 template <bool kAligned>
 __global__ __launch_bounds__(GroupTile::THREADS) void multiply_groups(
     const __grid_constant__ GroupedTask task) {

@@ -5,7 +5,8 @@
     scripts/record_traces.py --check [DAY...]                     exit code 1 where a source has changed since
 
 site/kernels.py makes pages of these files; tools/course/inspect_trace.hpp has the format. The problem
-is small, so that a kernel's edges do not fill the trace, and every version takes a few seconds.
+is small, so that a kernel's edges do not fill the trace, and every version takes a few seconds. Files
+of docs/traces are read by read() here: see compact().
 """
 
 import argparse
@@ -21,6 +22,7 @@ FORMAT = "course trace 1"
 
 # Problem sizes, as the days' programs read them; for other days the program's own choice.
 SIZES = {
+    "gemm_ladder": "128x256x32",
     "day01_vector_add": "4096",
     "day03_warps_and_scheduling": "2048",
     "day05_matmul_tiled": "64x64x64",
@@ -54,13 +56,55 @@ def text_hash(text):
     return f"{value:016x}"
 
 
+def is_pattern(entry):
+    """Has the step of a trace several runs of offsets?"""
+    return len(entry) > 7
+
+
+def moved(runs, distance):
+    """Runs of offsets (first, step, count) that begin `distance` bytes further."""
+    return [value + distance if i % 3 == 0 else value for i, value in enumerate(runs)]
+
+
+def compact(trace):
+    """The trace as docs/traces has it. A file's name is its number in "sources". Several runs of offsets that occur again are
+    stored once: "patterns" has them, beginning at 0, and the step has [place, lanes, transactions, ideal, the first offset, the
+    number of its pattern]."""
+    numbers = {file: number for number, file in enumerate(trace["sources"])}
+    trace = {**trace, **{key: [{**one, "file": numbers.get(one["file"], one["file"])} for one in trace[key]] for key in ("lines", "places")}}
+    patterns = {}
+    for entry in filter(is_pattern, trace["recorded"]):
+        pattern = tuple(moved(entry[4:], -entry[4]))
+        patterns[pattern] = patterns.get(pattern, 0) + 1
+    again = {pattern: number for number, pattern in enumerate(pattern for pattern, uses in patterns.items() if uses > 1)}
+    if not again:
+        return trace
+    recorded = []
+    for entry in trace["recorded"]:
+        number = again.get(tuple(moved(entry[4:], -entry[4]))) if is_pattern(entry) else None
+        recorded.append(entry if number is None else entry[:5] + [number])
+    return {**trace, "patterns": [list(pattern) for pattern in again], "recorded": recorded}
+
+
+def expand(trace):
+    """compact(), undone."""
+    files, patterns = list(trace["sources"]), trace.pop("patterns", [])
+    for one in trace["lines"] + trace["places"]:
+        if isinstance(one["file"], int):
+            one["file"] = files[one["file"]]
+    for i, entry in enumerate(trace["recorded"]):
+        if len(entry) == 6:
+            trace["recorded"][i] = entry[:4] + moved(patterns[entry[5]], entry[4])
+    return trace
+
+
 def read(path):
     """The traces of a file, as dictionaries."""
     traces = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for trace in traces:
         if trace.get("format") != FORMAT:
             raise ValueError(f"{path}: the format is {trace.get('format')!r}; expected {FORMAT!r}")
-    return traces
+    return [expand(trace) for trace in traces]
 
 
 def changed_sources(root, traces):
@@ -117,7 +161,7 @@ def record(day, size):
         sys.exit(f"{day}: no version of the core left a trace with a request")
     path = ROOT / TRACES / f"{kept[0]['day']}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(trace, separators=(",", ":"), ensure_ascii=False) + "\n" for trace in kept))
+    path.write_text("".join(json.dumps(compact(trace), separators=(",", ":"), ensure_ascii=False) + "\n" for trace in kept))
     versions = len({trace["version"] for trace in kept})
     print(f"{path.relative_to(ROOT)}: {len(kept)} kernels of {versions} versions, {path.stat().st_size / 1000:.0f} KB")
 

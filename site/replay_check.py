@@ -4,6 +4,8 @@ docs/traces and nothing of kernels.py or replay.js, and compared with the page i
 The format of a trace: tools/course/inspect_trace.hpp.
 """
 WORD, SECTOR, BANKS, LANES = 4, 32, 32, 32
+# What a lane does at a step that is no access.
+DOES = {"collective": "takes part", "arrival": "arrives", "bulk_load": "issues the copy", "bulk_store": "issues the copy"}
 
 # What each step shows, with a lane chosen: [text below the lanes, lanes that are marked, number above each bank, caption,
 # {first word of a row, or first byte of a sector: {column: [text, lanes named by the title]}}].
@@ -48,7 +50,8 @@ def text_of(lanes):
 def expected(place, lanes, first, chosen):
     """What SHOWN has to return for a step, except for captions, of which it is a part."""
     if first is None:
-        return {"says": f"Lane {chosen} waits." if chosen in lanes else f"Lane {chosen} takes no part.", "lanes": lanes, "heads": [], "caption": "", "rows": {}}
+        does = DOES.get(place["kind"], "waits") if chosen in lanes else "takes no part"
+        return {"says": f"Lane {chosen} {does}.", "lanes": lanes, "heads": [], "caption": "", "rows": {}}
     size, shared = place["bytes"], place["space"] == "shared"
     of_word, touched = {}, set()
     for lane in lanes:

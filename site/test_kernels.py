@@ -122,6 +122,36 @@ class MadeUp(unittest.TestCase):
             self.assertIn(text, html.unescape(page))
         self.assertIn("32 lanes wait at __shfl_xor_sync", self.page("second"))
 
+    def test_what_is_no_request_is_said_in_words(self):
+        def said(kind, text, lanes=0xFFFFFFFF, **more):
+            return kernels.sentence({"kind": kind, "lanes": lanes, **more}, text)
+        for expected, kind, text in (
+                ("32 lanes execute a matrix product of the warp (mma_m16n8k16_bf16), from registers", "collective", "course::ptx::mma_m16n8k16_bf16(d, a, b);"),
+                ("32 lanes execute a matrix product of the warp (mma_sync), from registers", "collective", "wmma::mma_sync(sum, a, b, sum);"),
+                ("32 lanes start a matrix product of the warpgroup (wgmma_tf32_set), which reads shared memory", "collective", "ptx::wgmma_tf32_set(run, a, b);"),
+                ("32 lanes wait for products of the warpgroup (wgmma_wait<1>)", "collective", "ptx::wgmma_wait<1>();"),
+                ("32 lanes execute wgmma_commit, an instruction of all warps of the warpgroup", "collective", "ptx::wgmma_commit();"),
+                ("32 lanes execute load_matrix_sync, a transfer of a matrix by the whole warp", "collective", "wmma::load_matrix_sync(fragment, at, 16);"),
+                ("32 lanes wait at warp.sync", "collective", "warp.sync();"),
+                ("32 lanes wait at an instruction of the whole warp", "collective", "together(x);"),
+                ("32 lanes wait at a barrier of some threads (mbarrier_wait)", "wait", "ptx::mbarrier_wait(&full[stage], parity);"),
+                ("32 lanes arrive at a barrier of some threads", "arrival", "done();"),
+                ("32 lanes arrive at the barrier of the cluster", "blocks_barrier", "cluster.sync();"),
+                ("32 lanes arrive at the barrier of the grid", "blocks_barrier", "grid.sync();"),
+                ("32 lanes are at a step of the kind telepathy", "telepathy", "")):
+            self.assertEqual(said(kind, text), expected)
+        self.assertEqual(said("bulk_load", "", lanes=1, bytes=16384), "1 lane issues a bulk copy of 16384 bytes to shared memory")
+        self.assertEqual(said("wait", "wait(x);", lanes=8), "1 lane waits at a barrier of some threads (wait)")
+
+    def test_steps_that_repeat_others_are_counted(self):
+        self.write([trace("first", 10, repeats=[[1, 6], [2, 1]], steps=12)])
+        page = html.unescape(self.page("first"))
+        self.assertIn('"tile": 2 wavefronts, ideal 1; 6 steps like those before follow</td>', page)
+        self.assertIn("32 lanes wait at the barrier of the block; 1 step like those before follows</td>", page)
+        self.assertIn("; the first 10 of 12 steps, without 7 that repeat others.", page)
+        self.write([trace("first", 10, repeats=[[1, 6], [2, 1]], steps=10)])
+        self.assertIn("; 10 steps, without 7 that repeat others.", self.page("first"))
+
     def test_the_data_of_the_replay_can_be_read_and_ends_no_script(self):
         self.write([trace("first", 10, kernel="first</script>")])
         data = re.findall(r'<script type="application/json">(.*?)</script>', self.page("first"))
@@ -202,6 +232,18 @@ class Recording(unittest.TestCase):
         self.assertEqual([(kept["version"], kept["kernel"]) for kept in record_traces.kept_of(traces)], [("two", "two"), ("two", "more")])
         many = [trace("many", 10, kernel=str(number)) for number in range(9)]
         self.assertEqual(record_traces.kept_of(many), many[:record_traces.MOST_KERNELS])
+
+    def test_what_is_stored_once_is_read_as_it_was_recorded(self):
+        twice, other = [0, 7, 4, 4, 0, 0, 1, 2048, 0, 1, 4, 0, 1], [0, 7, 4, 4, 0, 0, 1, 2048, 0, 1, 8, 0, 1]
+        recorded = [twice, [0, 3, 1, 1, 12, 4, 2], other, twice[:4] + [64, 0, 1, 2112, 0, 1, 68, 0, 1], [2, 7]]
+        before = trace("first", 10, recorded=recorded)
+        before["lines"][1]["file"] = "gone.cuh"  # not among the sources
+        copy = json.loads(json.dumps(before))
+        stored = json.loads(json.dumps(record_traces.compact(before)))
+        self.assertEqual(before, copy, "compact() changes nothing")
+        self.assertEqual([len(entry) for entry in stored["recorded"]], [6, 7, 13, 6, 2])
+        self.assertEqual((stored["lines"][0]["file"], stored["lines"][1]["file"]), (0, "gone.cuh"))
+        self.assertEqual(record_traces.expand(stored), before)
 
     def test_another_format_is_refused(self):
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:

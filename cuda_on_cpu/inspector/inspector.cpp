@@ -162,6 +162,12 @@ std::string_view name(Operation operation) {
     return kNames[static_cast<std::size_t>(operation)];
 }
 
+std::string_view name(RawStep::Kind kind) {
+    constexpr std::array<std::string_view, 8> kNames = {
+        "request", "barrier", "collective", "arrival", "wait", "blocks_barrier", "bulk_load", "bulk_store"};
+    return kNames[static_cast<std::size_t>(kind)];
+}
+
 // For each array, the byte from which a trace counts: never behind one that the warp accesses.
 std::vector<std::uint64_t> first_bytes(const LaunchRecord& launch) {
     std::vector<std::uint64_t> first(launch.arrays.size());
@@ -185,8 +191,12 @@ WarpTrace trace_of(const LaunchRecord& launch, const Resolve& resolve) {
         TraceStep& step = trace.recorded.emplace_back();
         step.source = resolve(raw.action.place());
         step.lanes = raw.lanes;
-        step.kind = raw.kind == RawStep::Kind::kBarrier ? "barrier" : "collective";
-        if (raw.kind != RawStep::Kind::kRequest) continue;
+        step.repeats = raw.repeats;
+        if (raw.kind != RawStep::Kind::kRequest) {
+            step.kind = name(raw.kind);
+            step.bytes = raw.bulk_bytes;
+            continue;
+        }
         step.kind = name(raw.action.operation());
         step.space = raw.action.space();
         step.bytes = raw.action.bytes();
@@ -203,6 +213,25 @@ WarpTrace trace_of(const LaunchRecord& launch, const Resolve& resolve) {
     return trace;
 }
 
+// Leaves out what repeats others, by the lines of the source, and then what is too much.
+void shorten(WarpTrace& trace, const InspectionOptions& options) {
+    std::map<std::tuple<std::string, unsigned, std::string, std::uint32_t, unsigned, std::string>, unsigned>
+        alike;
+    std::vector<TraceStep> kept;
+    for (TraceStep& step : trace.recorded) {
+        unsigned& seen =
+            alike[{step.source.file, step.source.line, step.kind, step.lanes, step.transactions, step.array}];
+        if (options.trace_alike > 0 && seen == options.trace_alike) {
+            kept.back().repeats += 1 + step.repeats;
+            continue;
+        }
+        if (kept.size() == options.trace_steps) break;
+        ++seen;
+        kept.push_back(std::move(step));
+    }
+    trace.recorded = std::move(kept);
+}
+
 }  // namespace
 
 void Inspector::begin_launch(LaunchState& launch) {
@@ -216,8 +245,12 @@ void Inspector::begin_launch(LaunchState& launch) {
     launch.observed = record.get();
     const std::scoped_lock lock(mutex_);
     const auto has_same_shape = [&](const auto& earlier) { return shape_of(*earlier) == shape_of(*record); };
-    if (options_.trace_steps > 0 && std::ranges::none_of(launches_, has_same_shape))
-        record->trace_steps = options_.trace_steps;
+    if (options_.trace_steps > 0 && std::ranges::none_of(launches_, has_same_shape)) {
+        // Of an unrolled loop, each copy of an instruction has another place, but the same line.
+        constexpr unsigned kCopies = 8;
+        record->trace_steps = options_.trace_steps * (options_.trace_alike > 0 ? kCopies : 1);
+        record->trace_alike = options_.trace_alike;
+    }
     launches_.push_back(std::move(record));
 }
 
@@ -305,7 +338,10 @@ Inspection Inspector::result() {
         add(*launch, inspection.kernels[found->second]);
         add_findings(inspection.kernels[found->second].findings, launch->checks->findings().take(resolve));
         add(*launch, sources, lines[found->second]);
-        if (launch->trace_steps > 0) inspection.kernels[found->second].trace = trace_of(*launch, resolve);
+        if (launch->trace_steps > 0) {
+            inspection.kernels[found->second].trace = trace_of(*launch, resolve);
+            shorten(*inspection.kernels[found->second].trace, options_);
+        }
     }
     for (std::size_t k = 0; k < lines.size(); ++k) {
         for (const auto& [line, count] : lines[k]) {

@@ -42,14 +42,36 @@ SIZES = {
     "day24_single_pass": "16384",
     "day25_attention": "1x2x64x32",
     "day26_fused_attention": "1x1x128x64",
+    "day27_mixture_of_experts": "128x64x64x4x2",
+    "day28_conv_layers": "1x8x16x16x16x3x1",
+    "day29_decoding_attention": "1x8x2x128x64",
+    "day30_quantization": "64x128",
+    "day31_int8_matmul": "128x128x64",
+    "day32_llm_int8": "64x64x128",
+    "day33_lenet_training": "4",
+    "day34_attention_backward": "1x1x64x64",
     "day35_spmv": "512",
     "day36_graph_traversal": "1024",
     "day37_mri": "16x8x8x64",
+    "day38_async_pipeline": "128x128x64",
+    "day39_dynamic_parallelism": "512",
     "day40_tensor_cores": "128x128x64",
     "day41_hopper_matmul": "256x256x128",
 }
-# More kernels than that are no lesson: a version that launches one for each of many sizes.
+# More kernels than that are no lesson: a version that launches one for each of many sizes. But some
+# layers have as many stages.
 MOST_KERNELS = 5
+MORE_KERNELS = {"day27_mixture_of_experts": 8, "day32_llm_int8": 8, "day33_lenet_training": 14}
+# A problem that shows more than the first one does; the words of its name.
+PROBLEMS = {"day32_llm_int8": "with outliers", "day35_spmv": "power law"}
+# Versions with a kernel in beyond/ that have a replay, too.
+ALSO = {
+    "day29_decoding_attention": ["async_ring"],
+    "day32_llm_int8": ["fused"],
+    "day33_lenet_training": ["layers"],
+    "day40_tensor_cores": ["multi_stage"],
+    "day41_hopper_matmul": ["multicast"],
+}
 # With fewer requests there is nothing to step through: a version that calculates in registers.
 FEWEST_REQUESTS = 2
 # Chooses among the other versions by the problem's size.
@@ -131,14 +153,20 @@ def is_core(trace):
 
 
 def core_of(traces):
-    """The traces of the core versions: all kernels of each."""
-    beyond = {(trace["version"], trace["problem"]) for trace in traces if not is_core(trace)}
-    kept = {}
+    """The traces of the core versions, and of those in ALSO: all kernels of each, on the problem of PROBLEMS or the first."""
+    def is_beyond(trace):
+        return not is_core(trace) and trace["version"] not in ALSO.get(trace["day"], [])
+
+    beyond = {(trace["version"], trace["problem"]) for trace in traces if is_beyond(trace)}
+    problem_of = {}
     for trace in traces:
-        # The first problem of each version.
-        key = trace["version"], trace["problem"]
-        if key not in beyond and kept.setdefault(trace["version"], key) == key:
-            yield trace
+        version, problem = trace["version"], trace["problem"]
+        if (version, problem) in beyond:
+            continue
+        wanted = PROBLEMS.get(trace["day"])
+        if version not in problem_of or wanted and wanted in problem and wanted not in problem_of[version]:
+            problem_of[version] = problem
+    return [trace for trace in traces if problem_of.get(trace["version"]) == trace["problem"]]
 
 
 def is_worth_a_replay(traces):
@@ -158,7 +186,7 @@ def kept_of(traces):
         # Of versions that differ on the host only, the first.
         shown = [(trace["kernel"], trace["threads"], trace["recorded"]) for trace in traces]
         if is_worth_a_replay(traces) and shown not in seen:
-            kept += traces[:MOST_KERNELS]
+            kept += traces[: MORE_KERNELS.get(traces[0]["day"], MOST_KERNELS)]
             seen.append(shown)
     return kept
 

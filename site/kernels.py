@@ -79,7 +79,8 @@ def without_request(step, text):
     if kind in ("arrival", "wait"):
         verbs = ("arrives", "arrive") if kind == "arrival" else ("waits", "wait")
         found = re.search(r"\b(\w*(?:mbarrier|barrier|arrive|wait|sync)\w*)(?:<[^>()]*>)?\(", text)
-        return *verbs, f"at a barrier of some threads{f' ({found[1]})' if found else ''}"
+        barrier = "an mbarrier" if "mbarrier" in text else "a barrier of some threads"
+        return *verbs, f"at {barrier}{f' ({found[1]})' if found else ''}"
     if kind != "collective":
         return "is", "are", f"at a step of the kind {kind}"
     if found := re.search(r"\b(wgmma_wait(?:<\d+>)?)", text):

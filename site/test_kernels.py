@@ -6,6 +6,7 @@ import re
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import kernels  # noqa: E402
@@ -134,7 +135,8 @@ class MadeUp(unittest.TestCase):
                 ("32 lanes execute load_matrix_sync, a transfer of a matrix by the whole warp", "collective", "wmma::load_matrix_sync(fragment, at, 16);"),
                 ("32 lanes wait at warp.sync", "collective", "warp.sync();"),
                 ("32 lanes wait at an instruction of the whole warp", "collective", "together(x);"),
-                ("32 lanes wait at a barrier of some threads (mbarrier_wait)", "wait", "ptx::mbarrier_wait(&full[stage], parity);"),
+                ("32 lanes wait at an mbarrier (mbarrier_wait)", "wait", "ptx::mbarrier_wait(&full[stage], parity);"),
+                ("32 lanes wait at a barrier of some threads (named_barrier)", "wait", "ptx::named_barrier(1, 64);"),
                 ("32 lanes arrive at a barrier of some threads", "arrival", "done();"),
                 ("32 lanes arrive at the barrier of the cluster", "blocks_barrier", "cluster.sync();"),
                 ("32 lanes arrive at the barrier of the grid", "blocks_barrier", "grid.sync();"),
@@ -223,7 +225,11 @@ class Recording(unittest.TestCase):
         mixed = [trace("mixed", 10, kernel="a"), trace("mixed", 10, kernel="b", sources={"day99_made_up/beyond/more.cuh": ""})]
         two = [trace("first", 10), trace("first", 10, kernel="again")]
         of_two_problems = [trace("first", 10, problem="q"), trace("first", 10, problem="r", sources={"day99_made_up/beyond/more.cuh": ""})]
-        self.assertEqual(list(record_traces.core_of([*two, beyond, *mixed, *of_two_problems])), two)
+        self.assertEqual(record_traces.core_of([*two, beyond, *mixed, *of_two_problems]), two)
+        with unittest.mock.patch.dict(record_traces.ALSO, {"day99_made_up": ["mixed"]}):
+            self.assertEqual(record_traces.core_of([*two, beyond, *mixed, *of_two_problems]), two + mixed)
+        with unittest.mock.patch.dict(record_traces.PROBLEMS, {"day99_made_up": "q"}):
+            self.assertEqual(record_traces.core_of([*two, beyond, *mixed, *of_two_problems]), of_two_problems[:1])
 
     def test_versions_with_nothing_to_step_through_are_left_out(self):
         one, none = [[0, 1, 1, 1, 0, 0, 1], [2, 1]], []
@@ -232,6 +238,10 @@ class Recording(unittest.TestCase):
         self.assertEqual([(kept["version"], kept["kernel"]) for kept in record_traces.kept_of(traces)], [("two", "two"), ("two", "more")])
         many = [trace("many", 10, kernel=str(number)) for number in range(9)]
         self.assertEqual(record_traces.kept_of(many), many[:record_traces.MOST_KERNELS])
+        with unittest.mock.patch.dict(record_traces.MORE_KERNELS, {"day99_made_up": 8}):
+            self.assertEqual(record_traces.kept_of(many), many[:8])
+        alike = [trace("first", 10, kernel="one"), trace("again", 10, kernel="one"), trace("other", 10, kernel="one", threads=64)]
+        self.assertEqual([kept["version"] for kept in record_traces.kept_of(alike)], ["first", "other"])
 
     def test_what_is_stored_once_is_read_as_it_was_recorded(self):
         twice, other = [0, 7, 4, 4, 0, 0, 1, 2048, 0, 1, 4, 0, 1], [0, 7, 4, 4, 0, 0, 1, 2048, 0, 1, 8, 0, 1]

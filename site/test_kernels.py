@@ -234,7 +234,7 @@ class Recording(unittest.TestCase):
     def test_versions_with_nothing_to_step_through_are_left_out(self):
         one, none = [[0, 1, 1, 1, 0, 0, 1], [2, 1]], []
         traces = [trace("registers", 10, recorded=one), trace("two", 10, recorded=one), trace("two", 10, kernel="more", recorded=one + one),
-                  trace("two", 10, kernel="idle", recorded=none), trace("auto", 10)]
+                  trace("two", 10, kernel="idle", recorded=none), trace("auto", 10), trace("two_repaired", 10)]
         self.assertEqual([(kept["version"], kept["kernel"]) for kept in record_traces.kept_of(traces)], [("two", "two"), ("two", "more")])
         many = [trace("many", 10, kernel=str(number)) for number in range(9)]
         self.assertEqual(record_traces.kept_of(many), many[:record_traces.MOST_KERNELS])

@@ -76,6 +76,7 @@ MORE_KERNELS = {"day27_mixture_of_experts": 8, "day32_llm_int8": 8, "day33_lenet
 PROBLEMS = {"day32_llm_int8": "with outliers", "day35_spmv": "power law"}
 # Versions with a kernel in beyond/ that have a replay, too.
 ALSO = {
+    "day21_softmax_rows": ["cluster_per_row"],
     "day29_decoding_attention": ["async_ring"],
     "day32_llm_int8": ["fused"],
     "day33_lenet_training": ["layers"],

@@ -258,7 +258,7 @@ def about(trace):
     left_out = sum(count for _, count in trace.get("repeats", []))
     first = f"the first {recorded + left_out} of {trace['steps']} steps" if trace["steps"] > recorded + left_out else count_of(trace["steps"], "step")
     shown = f"{first}, without {left_out} that repeat others" if left_out else first
-    return f"Warp {trace['warp']} of block ({block}), of the inspected warps of the kernel's first launch the first with the most requests; {html.escape(trace['problem'])}; {shown}."
+    return f"Warp {trace['warp']} of block ({block}), of the inspected warps of all launches of the kernel the first with the most requests; {html.escape(trace['problem'])}; {shown}."
 
 
 def replay(root, trace, number):

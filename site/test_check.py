@@ -392,6 +392,13 @@ class Replays(InBrowser):
         for before, after, fault in (('"issues the copy"', '"copies"', "Lane 0 copies.; expected Lane 0 issues the copy."), ('"takes part"', '"waits"', "expected Lane")):
             self.assertIn(fault, self.faults_of(waits, script=(before, after))[0])
 
+    def test_replays_of_each_kind_of_step_are_checked(self):
+        words, octets = self.made_up("global", 4, [0, 1, 1, 1, 0, 0, 1]), self.made_up("global", 8, [0, 1, 1, 1, 0, 0, 1])
+        longer = {**self.made_up("shared", 4, [0, 1, 1, 1, 0, 0, 1], [0, 1, 1, 1, 4, 0, 1]), "version": "longer"}
+        tiled = {**words, "version": "tiled"}
+        days = [("day01", [words]), ("day02", [words]), ("day03", [words, longer]), ("day06", [words, tiled]), ("day07", [octets]), ("day08", [longer])]
+        self.assertEqual(check.replays_to_check(days), [("day01", [words]), ("day03", [longer]), ("day06", [tiled]), ("day07", [octets])])
+
     def test_bytes_are_counted_as_words(self):
         script = ("${bytesOf(step)}", "${words.size * WORD}")
         found = self.faults_of(self.made_up("global", 1, [0, 0xFFFFFFFF, 5, 1, 0, 5, 32]), script=script)

@@ -149,8 +149,6 @@ void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>
     }
 }
 
-// The launches of one shape are one entry of the result.
-using Shape = std::tuple<std::string, unsigned, std::size_t>;
 Shape shape_of(const LaunchRecord& launch) {
     return {launch.kernel, launch.threads_per_block, launch.dynamic_shared};
 }
@@ -243,14 +241,12 @@ void Inspector::begin_launch(LaunchState& launch) {
     add_global_memory(*record, launch.addresses);
     record->checks = std::make_unique<LaunchChecks>(launch);
     launch.observed = record.get();
+    // Of an unrolled loop, each copy of an instruction has another place, but the same line.
+    constexpr unsigned kCopies = 8;
+    record->trace_steps = options_.trace_steps * (options_.trace_alike > 0 ? kCopies : 1);
+    record->trace_alike = options_.trace_alike;
     const std::scoped_lock lock(mutex_);
-    const auto has_same_shape = [&](const auto& earlier) { return shape_of(*earlier) == shape_of(*record); };
-    if (options_.trace_steps > 0 && std::ranges::none_of(launches_, has_same_shape)) {
-        // Of an unrolled loop, each copy of an instruction has another place, but the same line.
-        constexpr unsigned kCopies = 8;
-        record->trace_steps = options_.trace_steps * (options_.trace_alike > 0 ? kCopies : 1);
-        record->trace_alike = options_.trace_alike;
-    }
+    record->number = launches_.size();
     launches_.push_back(std::move(record));
 }
 
@@ -294,6 +290,21 @@ void Inspector::end_launch(LaunchState& launch) {
             record.unique_written_bytes += set->count() * kSectorBytes;
     }
     record.global.clear();
+    if (options_.trace_steps > 0) keep_longest_trace(record);
+}
+
+// Of the launches of one shape, only the trace with the most requests is kept.
+void Inspector::keep_longest_trace(LaunchRecord& record) {
+    const std::scoped_lock lock(mutex_);
+    const auto [found, is_first] = longest_traces_.try_emplace(shape_of(record), &record);
+    if (is_first) return;
+    LaunchRecord*& longest = found->second;
+    const unsigned before = longest->trace.trace.requests;
+    const unsigned now = record.trace.trace.requests;
+    // Launches may end in another order than they began.
+    const bool is_longer = now > before || (now == before && record.number < longest->number);
+    (is_longer ? *longest : record).trace.trace = {};
+    if (is_longer) longest = &record;
 }
 
 void Inspector::launch_failed(LaunchState& launch, cudaError_t error, const std::string& message, Site site) {
@@ -338,7 +349,8 @@ Inspection Inspector::result() {
         add(*launch, inspection.kernels[found->second]);
         add_findings(inspection.kernels[found->second].findings, launch->checks->findings().take(resolve));
         add(*launch, sources, lines[found->second]);
-        if (launch->trace_steps > 0) {
+        if (const auto longest = longest_traces_.find(shape_of(*launch));
+            longest != longest_traces_.end() && longest->second == launch.get()) {
             inspection.kernels[found->second].trace = trace_of(*launch, resolve);
             shorten(*inspection.kernels[found->second].trace, options_);
         }

@@ -120,7 +120,8 @@ struct RawTrace {
 };
 
 // The trace of a launch: of the inspected warps the one with the most recorded requests, the first
-// of these. So it is seldom a warp at an edge, which has less to do than others.
+// of these, as the inspector chooses among launches. So it is seldom a warp at an edge, which has
+// less to do than others.
 struct LaunchTrace {
     std::mutex mutex;
     std::uint64_t block_number = ~std::uint64_t{0};
@@ -131,6 +132,7 @@ struct LaunchTrace {
 
 // One launch under inspection.
 struct LaunchRecord {
+    std::size_t number = 0;
     std::string kernel;
     unsigned threads_per_block = 0;
     std::size_t dynamic_shared = 0;

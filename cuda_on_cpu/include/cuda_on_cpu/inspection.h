@@ -88,8 +88,8 @@ struct TraceStep {
     bool operator==(const TraceStep&) const = default;
 };
 
-// What one warp did, in an order in which a GPU may have executed it: of the watched warps of the
-// kernel's first launch the one with the most recorded requests, the first of these.
+// What one warp did, in an order in which a GPU may have executed it: of the watched warps of all
+// launches of the kernel the one with the most recorded requests, the first of these.
 struct WarpTrace {
     std::array<unsigned, 3> block{};
     unsigned warp = 0;

@@ -899,6 +899,25 @@ TEST(Trace, IsOfTheFirstWarpAtWorkInTheFirstLaunch) {
     EXPECT_EQ(kernel.trace->recorded[2].offsets.at(1), 132);
 }
 
+// Block b of launch n stores b < n ? n : 0 times.
+__global__ void as_often_as_said(float* out, unsigned launch) {
+    for (unsigned i = 0; blockIdx.x < launch && i < launch; ++i)
+        out[32 * i + threadIdx.x] = 1;
+}
+
+TEST(Trace, IsOfTheLaunchWithTheMostRequests) {
+    const Buffer<float> out(3 * 32);
+    const KernelInspection kernel = inspect_one(
+        [&] {
+            for (const unsigned launch : {1U, 3U, 0U, 2U, 3U})
+                as_often_as_said<<<1 + launch % 2, 32>>>(out.get(), launch);
+        },
+        {.trace_steps = 10});
+    EXPECT_EQ(kernel.launches, 5u);
+    EXPECT_EQ(kinds(kernel), "sss");
+    EXPECT_EQ(kernel.trace->block, (std::array<unsigned, 3>{0, 0, 0}));
+}
+
 unsigned lanes_at(const KernelInspection& kernel, std::size_t step) {
     return kernel.trace.value().recorded.at(step).lanes;
 }

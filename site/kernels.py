@@ -141,6 +141,17 @@ def name_of_kernel(kernel):
     return re.split(r"[<(\[ ]", kernel)[0].rsplit("::", 1)[-1]
 
 
+def merged(ranges):
+    """Ranges of lines, of which those that overlap or touch are one."""
+    found = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
+
+
 def parts_of(root, trace):
     """The functions that the page shows, [(file, first line, last line)]: the kernel, and those that its requests name."""
     touched = collections.defaultdict(set)
@@ -152,13 +163,15 @@ def parts_of(root, trace):
         lines = (root / file).read_text(encoding="utf-8").splitlines()
         functions = functions_of(lines)
         kernel = re.compile(rf"\b{re.escape(name_of_kernel(trace['kernel']))}\s*\(")
+        shown = []
         for above, begin, end in functions:
             head = " ".join(lines[begin - 1:begin + 2])
             is_kernel = "__global__" in " ".join(lines[above - 1:begin + 1]) and kernel.search(head)
             if is_kernel or any(begin <= line <= end for line in touched[file]):
-                parts.append((file, above, end))
-        inside = lambda line: any(part[0] == file and part[1] <= line <= part[2] for part in parts)
-        parts += [(file, max(line - 2, 1), min(line + 2, len(lines))) for line in sorted(touched[file]) if not inside(line)]
+                shown.append((above, end))
+        outside = [line for line in touched[file] if not any(first <= line <= last for first, last in shown)]
+        shown += [(max(line - 2, 1), min(line + 2, len(lines))) for line in outside]
+        parts += [(file, *part) for part in merged(shown)]
     return parts
 
 

@@ -243,6 +243,9 @@ class Recording(unittest.TestCase):
         alike = [trace("first", 10, kernel="one"), trace("again", 10, kernel="one"), trace("other", 10, kernel="one", threads=64)]
         self.assertEqual([kept["version"] for kept in record_traces.kept_of(alike)], ["first", "other"])
 
+    def test_parts_that_overlap_are_one(self):
+        self.assertEqual(kernels.merged([(8, 12), (1, 3), (10, 11), (13, 14), (5, 6)]), [(1, 3), (5, 6), (8, 14)])
+
     def test_what_is_stored_once_is_read_as_it_was_recorded(self):
         twice, other = [0, 7, 4, 4, 0, 0, 1, 2048, 0, 1, 4, 0, 1], [0, 7, 4, 4, 0, 0, 1, 2048, 0, 1, 8, 0, 1]
         recorded = [twice, [0, 3, 1, 1, 12, 4, 2], other, twice[:4] + [64, 0, 1, 2112, 0, 1, 68, 0, 1], [2, 7]]
@@ -274,7 +277,10 @@ class Stored(unittest.TestCase):
                     steps = kernels.decode(one)
                     self.assertLessEqual(len(steps), 200)
                     self.assertTrue(any("offsets" in step for step in steps))
-                    self.assertTrue(kernels.parts_of(ROOT, one))
+                    parts = kernels.parts_of(ROOT, one)
+                    self.assertTrue(parts)
+                    lines = [(file, line) for file, first, last in parts for line in range(first, last + 1)]
+                    self.assertEqual(len(set(lines)), len(lines), "no line is shown twice")
 
     def test_a_column_of_a_tile_takes_32_wavefronts_and_one_with_padding(self):
         traces = {one["version"]: one for one in record_traces.read(ROOT / "docs/traces/day06_transpose.jsonl")}

@@ -399,6 +399,11 @@ class Replays(InBrowser):
         days = [("day01", [words]), ("day02", [words]), ("day03", [words, longer]), ("day06", [words, tiled]), ("day07", [octets]), ("day08", [longer])]
         self.assertEqual(check.replays_to_check(days), [("day01", [words]), ("day03", [longer]), ("day06", [tiled]), ("day07", [octets])])
 
+    def test_of_steps_that_are_alike_two_are_checked(self):
+        alike = self.made_up("global", 4, *[[0, 1, 1, 1, 4 * number, 0, 1] for number in range(4)], [0, 3, 1, 1, 0, 4, 2], [0, 3, 2, 1, 0, 32, 2], [0, 1, 1, 1, 0, 0, 1])
+        self.assertEqual(list(replay_check.to_check(alike)), [0, 1, 4, 5])
+        self.assertEqual(self.faults_of(alike), [])
+
     def test_bytes_are_counted_as_words(self):
         script = ("${bytesOf(step)}", "${words.size * WORD}")
         found = self.faults_of(self.made_up("global", 1, [0, 0xFFFFFFFF, 5, 1, 0, 5, 32]), script=script)

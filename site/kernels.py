@@ -78,7 +78,7 @@ def without_request(step, text):
         return "issues", "issue", f"a bulk copy of {step['bytes']} bytes {towards}"
     if kind in ("arrival", "wait"):
         verbs = ("arrives", "arrive") if kind == "arrival" else ("waits", "wait")
-        found = re.search(r"\b(\w*(?:mbarrier|barrier|arrive|wait|sync)\w*)(?:<[^>()]*>)?\(", text)
+        found = re.search(r"\b(\w*barrier\w*)\(", text) or re.search(r"\b(\w*(?:arrive|wait|sync)\w*)\(", text)
         barrier = "an mbarrier" if "mbarrier" in text else "a barrier of some threads"
         return *verbs, f"at {barrier}{f' ({found[1]})' if found else ''}"
     if kind != "collective":

@@ -137,6 +137,7 @@ class MadeUp(unittest.TestCase):
                 ("32 lanes wait at an instruction of the whole warp", "collective", "together(x);"),
                 ("32 lanes wait at an mbarrier (mbarrier_wait)", "wait", "ptx::mbarrier_wait(&full[stage], parity);"),
                 ("32 lanes wait at a barrier of some threads (named_barrier)", "wait", "ptx::named_barrier(1, 64);"),
+                ("32 lanes wait at a barrier of some threads (named_barrier)", "wait", "void wait() const { ptx::named_barrier(1, 64); }"),
                 ("32 lanes arrive at a barrier of some threads", "arrival", "done();"),
                 ("32 lanes arrive at the barrier of the cluster", "blocks_barrier", "cluster.sync();"),
                 ("32 lanes arrive at the barrier of the grid", "blocks_barrier", "grid.sync();"),

@@ -41,10 +41,10 @@ def lanes_of(mask):
 
 def decode(trace):
     """The steps of a trace: dictionaries with the keys of their place, and for requests `offsets` (32 of them, None: not active),
-    `transactions` and `ideal`."""
-    steps = []
-    for number, mask, *rest in trace["recorded"]:
-        step = dict(trace["places"][number], lanes=mask)
+    `transactions` and `ideal`. `repeats`: the number of steps after this one that are left out, because they repeat others."""
+    steps, repeats = [], dict(trace.get("repeats", []))
+    for index, (number, mask, *rest) in enumerate(trace["recorded"]):
+        step = dict(trace["places"][number], lanes=mask, repeats=repeats.get(index, 0))
         if rest:
             step["transactions"], step["ideal"], *runs = rest
             offsets = [first + i * stride for first, stride, count in zip(*[iter(runs)] * 3) for i in range(count)]
@@ -66,20 +66,50 @@ def count_of(number, noun):
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def what_waits(place, text):
-    """ "__shfl_down_sync", from the line of source of a barrier or collective; else what it is."""
-    if place["kind"] == "barrier":
-        return "the barrier of the block"
+def without_request(step, text):
+    """What a step does that is no request: verb of one lane, verb of several lanes, the rest. The line of source has the names."""
+    kind = step["kind"]
+    if kind == "barrier":
+        return "waits", "wait", "at the barrier of the block"
+    if kind == "blocks_barrier":
+        return "arrives", "arrive", f"at the barrier of the {'grid' if 'grid' in text else 'cluster'}"
+    if kind in ("bulk_load", "bulk_store"):
+        towards = "to shared memory" if kind == "bulk_load" else "from shared memory to global memory"
+        return "issues", "issue", f"a bulk copy of {step['bytes']} bytes {towards}"
+    if kind in ("arrival", "wait"):
+        verbs = ("arrives", "arrive") if kind == "arrival" else ("waits", "wait")
+        found = re.search(r"\b(\w*barrier\w*)\(", text) or re.search(r"\b(\w*(?:arrive|wait|sync)\w*)\(", text)
+        barrier = "an mbarrier" if "mbarrier" in text else "a barrier of some threads"
+        return *verbs, f"at {barrier}{f' ({found[1]})' if found else ''}"
+    if kind != "collective":
+        return "is", "are", f"at a step of the kind {kind}"
+    if found := re.search(r"\b(wgmma_wait(?:<\d+>)?)", text):
+        return "waits", "wait", f"for products of the warpgroup ({found[1]})"
+    if found := re.search(r"\b(wgmma_(?:fence|commit)|registers_(?:in|de)crease(?:<\d+>)?)", text):
+        return "executes", "execute", f"{found[1]}, an instruction of all warps of the warpgroup"
+    if found := re.search(r"\b(wgmma\w*)", text):
+        return "starts", "start", f"a matrix product of the warpgroup ({found[1]}), which reads shared memory"
+    if found := re.search(r"\b(mma_\w+)", text):
+        return "executes", "execute", f"a matrix product of the warp ({found[1]}), from registers"
+    if found := re.search(r"\b((?:load|store)_matrix_sync|stmatrix\w*)", text):
+        return "executes", "execute", f"{found[1]}, a transfer of a matrix by the whole warp"
     found = re.search(r"\b(__\w*sync\w*|__\w+_sync|\w+\.(?:sync|shfl\w*|any|all|ballot))\b", text)
-    return found[1] if found else "an instruction of the whole warp"
+    return "waits", "wait", f"at {found[1] if found else 'an instruction of the whole warp'}"
 
 
 def sentence(step, text):
     """What a step does: '32 lanes load 4 bytes each from "in": 32 sectors, ideal 4'."""
+    left_out = step.get("repeats", 0)
+    more = f"; {count_of(left_out, 'step')} like those before {'follows' if left_out == 1 else 'follow'}" if left_out else ""
+    return sentence_of_one(step, text) + more
+
+
+def sentence_of_one(step, text):
     lanes = count_of(bin(step["lanes"]).count("1"), "lane")
     one = step["lanes"] & (step["lanes"] - 1) == 0
     if "offsets" not in step:
-        return f"{lanes} {'waits' if one else 'wait'} at {what_waits(step, text)}"
+        of_one, of_several, rest = without_request(step, text)
+        return f"{lanes} {of_one if one else of_several} {rest}"
     *verbs, preposition = OPERATIONS[step["kind"]]
     size = count_of(step["bytes"], "byte") + ("" if one else " each")
     transactions = step["transactions"]
@@ -111,6 +141,17 @@ def name_of_kernel(kernel):
     return re.split(r"[<(\[ ]", kernel)[0].rsplit("::", 1)[-1]
 
 
+def merged(ranges):
+    """Ranges of lines, of which those that overlap or touch are one."""
+    found = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
+
+
 def parts_of(root, trace):
     """The functions that the page shows, [(file, first line, last line)]: the kernel, and those that its requests name."""
     touched = collections.defaultdict(set)
@@ -122,13 +163,15 @@ def parts_of(root, trace):
         lines = (root / file).read_text(encoding="utf-8").splitlines()
         functions = functions_of(lines)
         kernel = re.compile(rf"\b{re.escape(name_of_kernel(trace['kernel']))}\s*\(")
+        shown = []
         for above, begin, end in functions:
             head = " ".join(lines[begin - 1:begin + 2])
             is_kernel = "__global__" in " ".join(lines[above - 1:begin + 1]) and kernel.search(head)
             if is_kernel or any(begin <= line <= end for line in touched[file]):
-                parts.append((file, above, end))
-        inside = lambda line: any(part[0] == file and part[1] <= line <= part[2] for part in parts)
-        parts += [(file, max(line - 2, 1), min(line + 2, len(lines))) for line in sorted(touched[file]) if not inside(line)]
+                shown.append((above, end))
+        outside = [line for line in touched[file] if not any(first <= line <= last for first, last in shown)]
+        shown += [(max(line - 2, 1), min(line + 2, len(lines))) for line in outside]
+        parts += [(file, *part) for part in merged(shown)]
     return parts
 
 
@@ -225,8 +268,10 @@ def access_table(trace):
 def about(trace):
     """Which warp it is."""
     recorded, block = len(trace["recorded"]), ", ".join(map(str, trace["block"]))
-    shown = f"the first {recorded} of {trace['steps']} steps" if trace["steps"] > recorded else count_of(recorded, "step")
-    return f"Warp {trace['warp']} of block ({block}), of the inspected warps of the kernel's first launch the first with the most requests; {html.escape(trace['problem'])}; {shown}."
+    left_out = sum(count for _, count in trace.get("repeats", []))
+    first = f"the first {recorded + left_out} of {trace['steps']} steps" if trace["steps"] > recorded + left_out else count_of(trace["steps"], "step")
+    shown = f"{first}, without {left_out} that repeat others" if left_out else first
+    return f"Warp {trace['warp']} of block ({block}), of the inspected warps of all launches of the kernel the first with the most requests; {html.escape(trace['problem'])}; {shown}."
 
 
 def replay(root, trace, number):

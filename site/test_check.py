@@ -357,7 +357,8 @@ class Replays(InBrowser):
         return {"day": "day99", "version": "v", "kernel": "k", "steps": len(recorded), "places": [place], "recorded": recorded}
 
     def test_stored_traces_are_shown_as_they_are(self):
-        for day, version in (("day06_transpose", "tiled"), ("day06_transpose", "padded"), ("day15_reduction", "shuffle"), ("day03_warps_and_scheduling", "uniform")):
+        for day, version in (("day06_transpose", "tiled"), ("day06_transpose", "padded"), ("day15_reduction", "shuffle"), ("day03_warps_and_scheduling", "uniform"),
+                             ("day40_tensor_cores", "mma_sync"), ("day41_hopper_matmul", "tma_wgmma"), ("day43_hopper_attention", "ping_pong")):
             with self.subTest(day=day, version=version):
                 self.assertTrue(self.stored(day, version))
                 self.assertEqual(self.faults_of(*self.stored(day, version)), [])
@@ -383,6 +384,25 @@ class Replays(InBrowser):
         every_fifth = self.made_up("global", 1, [0, 0xFFFFFFFF, 5, 1, 0, 5, 32], [0, 0x80000001, 2, 1, 3, 40, 2])
         rows = self.made_up("shared", 16, [0, 0xFF, 2, 1, 0, 128, 8], [0, 0xFFFFFFFF, 1, 1, 64, 0, 32])
         self.assertEqual(self.faults_of(every_fifth, rows), [])
+
+    def test_steps_that_are_no_accesses(self):
+        places = [{"file": "made_up.cuh", "line": 0, "kind": kind, "bytes": 64} for kind in ("bulk_load", "bulk_store", "arrival", "wait", "collective", "blocks_barrier", "barrier")]
+        waits = {**self.made_up("global", 4, *[[number, 0xFFFFFFFF] for number in range(len(places))]), "places": places}
+        self.assertEqual(self.faults_of(waits), [])
+        for before, after, fault in (('"issues the copy"', '"copies"', "Lane 0 copies.; expected Lane 0 issues the copy."), ('"takes part"', '"waits"', "expected Lane")):
+            self.assertIn(fault, self.faults_of(waits, script=(before, after))[0])
+
+    def test_replays_of_each_kind_of_step_are_checked(self):
+        words, octets = self.made_up("global", 4, [0, 1, 1, 1, 0, 0, 1]), self.made_up("global", 8, [0, 1, 1, 1, 0, 0, 1])
+        longer = {**self.made_up("shared", 4, [0, 1, 1, 1, 0, 0, 1], [0, 1, 1, 1, 4, 0, 1]), "version": "longer"}
+        tiled = {**words, "version": "tiled"}
+        days = [("day01", [words]), ("day02", [words]), ("day03", [words, longer]), ("day06", [words, tiled]), ("day07", [octets]), ("day08", [longer])]
+        self.assertEqual(check.replays_to_check(days), [("day01", [words]), ("day03", [longer]), ("day06", [tiled]), ("day07", [octets])])
+
+    def test_of_steps_that_are_alike_two_are_checked(self):
+        alike = self.made_up("global", 4, *[[0, 1, 1, 1, 4 * number, 0, 1] for number in range(4)], [0, 3, 1, 1, 0, 4, 2], [0, 3, 2, 1, 0, 32, 2], [0, 1, 1, 1, 0, 0, 1])
+        self.assertEqual(list(replay_check.to_check(alike)), [0, 1, 4, 5])
+        self.assertEqual(self.faults_of(alike), [])
 
     def test_bytes_are_counted_as_words(self):
         script = ("${bytesOf(step)}", "${words.size * WORD}")

@@ -6,6 +6,7 @@ import re
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import kernels  # noqa: E402
@@ -122,6 +123,38 @@ class MadeUp(unittest.TestCase):
             self.assertIn(text, html.unescape(page))
         self.assertIn("32 lanes wait at __shfl_xor_sync", self.page("second"))
 
+    def test_what_is_no_request_is_said_in_words(self):
+        def said(kind, text, lanes=0xFFFFFFFF, **more):
+            return kernels.sentence({"kind": kind, "lanes": lanes, **more}, text)
+        for expected, kind, text in (
+                ("32 lanes execute a matrix product of the warp (mma_m16n8k16_bf16), from registers", "collective", "course::ptx::mma_m16n8k16_bf16(d, a, b);"),
+                ("32 lanes execute a matrix product of the warp (mma_sync), from registers", "collective", "wmma::mma_sync(sum, a, b, sum);"),
+                ("32 lanes start a matrix product of the warpgroup (wgmma_tf32_set), which reads shared memory", "collective", "ptx::wgmma_tf32_set(run, a, b);"),
+                ("32 lanes wait for products of the warpgroup (wgmma_wait<1>)", "collective", "ptx::wgmma_wait<1>();"),
+                ("32 lanes execute wgmma_commit, an instruction of all warps of the warpgroup", "collective", "ptx::wgmma_commit();"),
+                ("32 lanes execute load_matrix_sync, a transfer of a matrix by the whole warp", "collective", "wmma::load_matrix_sync(fragment, at, 16);"),
+                ("32 lanes wait at warp.sync", "collective", "warp.sync();"),
+                ("32 lanes wait at an instruction of the whole warp", "collective", "together(x);"),
+                ("32 lanes wait at an mbarrier (mbarrier_wait)", "wait", "ptx::mbarrier_wait(&full[stage], parity);"),
+                ("32 lanes wait at a barrier of some threads (named_barrier)", "wait", "ptx::named_barrier(1, 64);"),
+                ("32 lanes wait at a barrier of some threads (named_barrier)", "wait", "void wait() const { ptx::named_barrier(1, 64); }"),
+                ("32 lanes arrive at a barrier of some threads", "arrival", "done();"),
+                ("32 lanes arrive at the barrier of the cluster", "blocks_barrier", "cluster.sync();"),
+                ("32 lanes arrive at the barrier of the grid", "blocks_barrier", "grid.sync();"),
+                ("32 lanes are at a step of the kind telepathy", "telepathy", "")):
+            self.assertEqual(said(kind, text), expected)
+        self.assertEqual(said("bulk_load", "", lanes=1, bytes=16384), "1 lane issues a bulk copy of 16384 bytes to shared memory")
+        self.assertEqual(said("wait", "wait(x);", lanes=8), "1 lane waits at a barrier of some threads (wait)")
+
+    def test_steps_that_repeat_others_are_counted(self):
+        self.write([trace("first", 10, repeats=[[1, 6], [2, 1]], steps=12)])
+        page = html.unescape(self.page("first"))
+        self.assertIn('"tile": 2 wavefronts, ideal 1; 6 steps like those before follow</td>', page)
+        self.assertIn("32 lanes wait at the barrier of the block; 1 step like those before follows</td>", page)
+        self.assertIn("; the first 10 of 12 steps, without 7 that repeat others.", page)
+        self.write([trace("first", 10, repeats=[[1, 6], [2, 1]], steps=10)])
+        self.assertIn("; 10 steps, without 7 that repeat others.", self.page("first"))
+
     def test_the_data_of_the_replay_can_be_read_and_ends_no_script(self):
         self.write([trace("first", 10, kernel="first</script>")])
         data = re.findall(r'<script type="application/json">(.*?)</script>', self.page("first"))
@@ -193,15 +226,38 @@ class Recording(unittest.TestCase):
         mixed = [trace("mixed", 10, kernel="a"), trace("mixed", 10, kernel="b", sources={"day99_made_up/beyond/more.cuh": ""})]
         two = [trace("first", 10), trace("first", 10, kernel="again")]
         of_two_problems = [trace("first", 10, problem="q"), trace("first", 10, problem="r", sources={"day99_made_up/beyond/more.cuh": ""})]
-        self.assertEqual(list(record_traces.core_of([*two, beyond, *mixed, *of_two_problems])), two)
+        self.assertEqual(record_traces.core_of([*two, beyond, *mixed, *of_two_problems]), two)
+        with unittest.mock.patch.dict(record_traces.ALSO, {"day99_made_up": ["mixed"]}):
+            self.assertEqual(record_traces.core_of([*two, beyond, *mixed, *of_two_problems]), two + mixed)
+        with unittest.mock.patch.dict(record_traces.PROBLEMS, {"day99_made_up": "q"}):
+            self.assertEqual(record_traces.core_of([*two, beyond, *mixed, *of_two_problems]), of_two_problems[:1])
 
     def test_versions_with_nothing_to_step_through_are_left_out(self):
         one, none = [[0, 1, 1, 1, 0, 0, 1], [2, 1]], []
         traces = [trace("registers", 10, recorded=one), trace("two", 10, recorded=one), trace("two", 10, kernel="more", recorded=one + one),
-                  trace("two", 10, kernel="idle", recorded=none), trace("auto", 10)]
+                  trace("two", 10, kernel="idle", recorded=none), trace("auto", 10), trace("two_repaired", 10)]
         self.assertEqual([(kept["version"], kept["kernel"]) for kept in record_traces.kept_of(traces)], [("two", "two"), ("two", "more")])
         many = [trace("many", 10, kernel=str(number)) for number in range(9)]
         self.assertEqual(record_traces.kept_of(many), many[:record_traces.MOST_KERNELS])
+        with unittest.mock.patch.dict(record_traces.MORE_KERNELS, {"day99_made_up": 8}):
+            self.assertEqual(record_traces.kept_of(many), many[:8])
+        alike = [trace("first", 10, kernel="one"), trace("again", 10, kernel="one"), trace("other", 10, kernel="one", threads=64)]
+        self.assertEqual([kept["version"] for kept in record_traces.kept_of(alike)], ["first", "other"])
+
+    def test_parts_that_overlap_are_one(self):
+        self.assertEqual(kernels.merged([(8, 12), (1, 3), (10, 11), (13, 14), (5, 6)]), [(1, 3), (5, 6), (8, 14)])
+
+    def test_what_is_stored_once_is_read_as_it_was_recorded(self):
+        twice, other = [0, 7, 4, 4, 0, 0, 1, 2048, 0, 1, 4, 0, 1], [0, 7, 4, 4, 0, 0, 1, 2048, 0, 1, 8, 0, 1]
+        recorded = [twice, [0, 3, 1, 1, 12, 4, 2], other, twice[:4] + [64, 0, 1, 2112, 0, 1, 68, 0, 1], [2, 7]]
+        before = trace("first", 10, recorded=recorded)
+        before["lines"][1]["file"] = "gone.cuh"  # not among the sources
+        copy = json.loads(json.dumps(before))
+        stored = json.loads(json.dumps(record_traces.compact(before)))
+        self.assertEqual(before, copy, "compact() changes nothing")
+        self.assertEqual([len(entry) for entry in stored["recorded"]], [6, 7, 13, 6, 2])
+        self.assertEqual((stored["lines"][0]["file"], stored["lines"][1]["file"]), (0, "gone.cuh"))
+        self.assertEqual(record_traces.expand(stored), before)
 
     def test_another_format_is_refused(self):
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
@@ -222,7 +278,10 @@ class Stored(unittest.TestCase):
                     steps = kernels.decode(one)
                     self.assertLessEqual(len(steps), 200)
                     self.assertTrue(any("offsets" in step for step in steps))
-                    self.assertTrue(kernels.parts_of(ROOT, one))
+                    parts = kernels.parts_of(ROOT, one)
+                    self.assertTrue(parts)
+                    lines = [(file, line) for file, first, last in parts for line in range(first, last + 1)]
+                    self.assertEqual(len(set(lines)), len(lines), "no line is shown twice")
 
     def test_a_column_of_a_tile_takes_32_wavefronts_and_one_with_padding(self):
         traces = {one["version"]: one for one in record_traces.read(ROOT / "docs/traces/day06_transpose.jsonl")}

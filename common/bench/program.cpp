@@ -273,9 +273,12 @@ int run_inspection(const Program& program, const Options& options) {
     if (const std::string reason = why_no_inspection(); !reason.empty())
         throw BadArguments("--inspect: " + reason);
     InspectionFile file{.day = program.day, .commit = commit(), .results = {}};
-    // A page has to hold the trace, and a reader to step through it.
+    // A page has to hold the trace, and a reader to step through it: of a loop the first
+    // iterations.
     constexpr unsigned kTraceSteps = 200;
-    const InspectionOptions inspection{.trace_steps = options.trace ? kTraceSteps : 0};
+    constexpr unsigned kTraceAlike = 8;
+    const InspectionOptions inspection{.trace_steps = options.trace ? kTraceSteps : 0,
+                                       .trace_alike = kTraceAlike};
     std::vector<std::string> known;
     for (const Dims& size : sizes_to_run(program, options)) {
         for (const auto& make : program.make_cases) {

@@ -75,6 +75,7 @@ void fields(T& step, const Visit& visit) {
     visit("source", step.source);
     visit("kind", step.kind);
     visit("lanes", step.lanes);
+    visit("repeats", step.repeats);
     visit("space", step.space);
     visit("bytes", step.bytes);
     visit("transactions", step.transactions);

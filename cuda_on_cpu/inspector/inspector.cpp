@@ -149,8 +149,6 @@ void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>
     }
 }
 
-// The launches of one shape are one entry of the result.
-using Shape = std::tuple<std::string, unsigned, std::size_t>;
 Shape shape_of(const LaunchRecord& launch) {
     return {launch.kernel, launch.threads_per_block, launch.dynamic_shared};
 }
@@ -160,6 +158,12 @@ std::string_view name(Operation operation) {
     constexpr std::array<std::string_view, 5> kNames = {"load", "store", "atomic", "async_copy",
                                                         "matrix_load"};
     return kNames[static_cast<std::size_t>(operation)];
+}
+
+std::string_view name(RawStep::Kind kind) {
+    constexpr std::array<std::string_view, 8> kNames = {
+        "request", "barrier", "collective", "arrival", "wait", "blocks_barrier", "bulk_load", "bulk_store"};
+    return kNames[static_cast<std::size_t>(kind)];
 }
 
 // For each array, the byte from which a trace counts: never behind one that the warp accesses.
@@ -185,8 +189,12 @@ WarpTrace trace_of(const LaunchRecord& launch, const Resolve& resolve) {
         TraceStep& step = trace.recorded.emplace_back();
         step.source = resolve(raw.action.place());
         step.lanes = raw.lanes;
-        step.kind = raw.kind == RawStep::Kind::kBarrier ? "barrier" : "collective";
-        if (raw.kind != RawStep::Kind::kRequest) continue;
+        step.repeats = raw.repeats;
+        if (raw.kind != RawStep::Kind::kRequest) {
+            step.kind = name(raw.kind);
+            step.bytes = raw.bulk_bytes;
+            continue;
+        }
         step.kind = name(raw.action.operation());
         step.space = raw.action.space();
         step.bytes = raw.action.bytes();
@@ -203,6 +211,25 @@ WarpTrace trace_of(const LaunchRecord& launch, const Resolve& resolve) {
     return trace;
 }
 
+// Leaves out what repeats others, by the lines of the source, and then what is too much.
+void shorten(WarpTrace& trace, const InspectionOptions& options) {
+    std::map<std::tuple<std::string, unsigned, std::string, std::uint32_t, unsigned, std::string>, unsigned>
+        alike;
+    std::vector<TraceStep> kept;
+    for (TraceStep& step : trace.recorded) {
+        unsigned& seen =
+            alike[{step.source.file, step.source.line, step.kind, step.lanes, step.transactions, step.array}];
+        if (options.trace_alike > 0 && seen == options.trace_alike) {
+            kept.back().repeats += 1 + step.repeats;
+            continue;
+        }
+        if (kept.size() == options.trace_steps) break;
+        ++seen;
+        kept.push_back(std::move(step));
+    }
+    trace.recorded = std::move(kept);
+}
+
 }  // namespace
 
 void Inspector::begin_launch(LaunchState& launch) {
@@ -214,10 +241,12 @@ void Inspector::begin_launch(LaunchState& launch) {
     add_global_memory(*record, launch.addresses);
     record->checks = std::make_unique<LaunchChecks>(launch);
     launch.observed = record.get();
+    // Of an unrolled loop, each copy of an instruction has another place, but the same line.
+    constexpr unsigned kCopies = 8;
+    record->trace_steps = options_.trace_steps * (options_.trace_alike > 0 ? kCopies : 1);
+    record->trace_alike = options_.trace_alike;
     const std::scoped_lock lock(mutex_);
-    const auto has_same_shape = [&](const auto& earlier) { return shape_of(*earlier) == shape_of(*record); };
-    if (options_.trace_steps > 0 && std::ranges::none_of(launches_, has_same_shape))
-        record->trace_steps = options_.trace_steps;
+    record->number = launches_.size();
     launches_.push_back(std::move(record));
 }
 
@@ -261,6 +290,21 @@ void Inspector::end_launch(LaunchState& launch) {
             record.unique_written_bytes += set->count() * kSectorBytes;
     }
     record.global.clear();
+    if (options_.trace_steps > 0) keep_longest_trace(record);
+}
+
+// Of the launches of one shape, only the trace with the most requests is kept.
+void Inspector::keep_longest_trace(LaunchRecord& record) {
+    const std::scoped_lock lock(mutex_);
+    const auto [found, is_first] = longest_traces_.try_emplace(shape_of(record), &record);
+    if (is_first) return;
+    LaunchRecord*& longest = found->second;
+    const unsigned before = longest->trace.trace.requests;
+    const unsigned now = record.trace.trace.requests;
+    // Launches may end in another order than they began.
+    const bool is_longer = now > before || (now == before && record.number < longest->number);
+    (is_longer ? *longest : record).trace.trace = {};
+    if (is_longer) longest = &record;
 }
 
 void Inspector::launch_failed(LaunchState& launch, cudaError_t error, const std::string& message, Site site) {
@@ -305,7 +349,11 @@ Inspection Inspector::result() {
         add(*launch, inspection.kernels[found->second]);
         add_findings(inspection.kernels[found->second].findings, launch->checks->findings().take(resolve));
         add(*launch, sources, lines[found->second]);
-        if (launch->trace_steps > 0) inspection.kernels[found->second].trace = trace_of(*launch, resolve);
+        if (const auto longest = longest_traces_.find(shape_of(*launch));
+            longest != longest_traces_.end() && longest->second == launch.get()) {
+            inspection.kernels[found->second].trace = trace_of(*launch, resolve);
+            shorten(*inspection.kernels[found->second].trace, options_);
+        }
     }
     for (std::size_t k = 0; k < lines.size(); ++k) {
         for (const auto& [line, count] : lines[k]) {

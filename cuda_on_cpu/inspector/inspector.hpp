@@ -2,15 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "observer.hpp"
 #include "recorder.hpp"
 
 namespace cuda_on_cpu::inspector {
+
+// The launches of one shape are one entry of the result.
+using Shape = std::tuple<std::string, unsigned, std::size_t>;
 
 class Inspector final : public LaunchObserver {
   public:
@@ -28,10 +33,13 @@ class Inspector final : public LaunchObserver {
 
   private:
     bool chosen(uint3 block, const LaunchConfiguration& launch) const;
+    void keep_longest_trace(LaunchRecord& record);
 
     InspectionOptions options_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<LaunchRecord>> launches_;
+    // Of the launches that have ended.
+    std::map<Shape, LaunchRecord*> longest_traces_;
     std::uint64_t awaited_copies_ = 0;
     std::uint64_t awaited_copy_bytes_ = 0;
 };

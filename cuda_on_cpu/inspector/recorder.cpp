@@ -189,6 +189,15 @@ void Recorder::trace_step(unsigned warp, const RawStep& step) {
     RawTrace& trace = traced_[warp].trace;
     ++trace.steps;
     if (trace.recorded.size() >= launch_->trace_steps) return;
+    if (launch_->trace_alike > 0) {
+        unsigned& alike =
+            trace.alike[{step.kind, step.action.word(), step.lanes, step.transactions, step.array}];
+        if (alike == launch_->trace_alike) {
+            ++trace.recorded.back().repeats;
+            return;
+        }
+        ++alike;
+    }
     trace.recorded.push_back(step);
     trace.requests += step.kind == RawStep::Kind::kRequest ? 1 : 0;
 }
@@ -202,6 +211,20 @@ void Recorder::trace_wait(unsigned warp, RawStep::Kind kind, LaneMask lanes) {
     const Place place = traced_[warp].waits_at[static_cast<unsigned>(std::countr_zero(lanes))];
     trace_step(warp, {.kind = kind, .action = Action::sync_point(place), .lanes = lanes});
 }
+
+namespace {
+
+// The address of a sync point whose step is traced where the lanes of a warp come to it: the kind
+// of the step and its place, or the bytes of a bulk copy.
+constexpr std::uint64_t kIsStep = std::uint64_t{1} << 63;
+constexpr unsigned kKindShift = 56;
+constexpr std::uint64_t kValue = (std::uint64_t{1} << kKindShift) - 1;
+
+bool is_bulk(RawStep::Kind kind) {
+    return kind == RawStep::Kind::kBulkLoad || kind == RawStep::Kind::kBulkStore;
+}
+
+}  // namespace
 
 // Some lanes of a warp have met. What they did before is traced when the warp finishes, and then
 // their sync points lead back to this step.
@@ -222,10 +245,28 @@ void Recorder::postpone(unsigned warp, LaneMask lanes) {
 }
 
 void Recorder::pass_sync_point(unsigned warp, unsigned lane, const TraceEntry& event) {
-    if (event.address == 0 || traced_.empty()) return;
+    if (event.address == 0 || (event.address & kIsStep) != 0 || traced_.empty()) return;
     PendingStep& pending = traced_[warp].pending[event.address - 1];
     pending.missing &= ~bit(lane);
     if (pending.missing == 0) trace_step(warp, pending.step);
+}
+
+// `action` tells which lanes come to it together.
+void Recorder::note_step(unsigned thread, RawStep::Kind kind, Action action, Site site,
+                         std::size_t bulk_bytes) {
+    const std::uint64_t value = is_bulk(kind) ? bulk_bytes : place_of(site);
+    note(thread, action, kIsStep | static_cast<std::uint64_t>(kind) << kKindShift | value);
+}
+
+void Recorder::trace_noted(unsigned warp, LaneMask lanes, const TraceEntry& event) {
+    if ((event.address & kIsStep) == 0 || traced_.empty()) return;
+    const auto kind = static_cast<RawStep::Kind>((event.address & ~kIsStep) >> kKindShift);
+    const std::uint64_t value = event.address & kValue;
+    const bool bulk = is_bulk(kind);
+    trace_step(warp, {.kind = kind,
+                      .action = bulk ? event.action : Action::sync_point(value),
+                      .lanes = lanes,
+                      .bulk_bytes = bulk ? static_cast<unsigned>(value) : 0});
 }
 
 void Recorder::notify(const Event& event) {
@@ -264,7 +305,7 @@ void Recorder::on(const event::BarrierArrived& event) {
 }
 
 void Recorder::on(const event::SplitBarrierArrived& event) {
-    note(event.thread, Action::sync_point(place_of(event.site)), 0);
+    note_step(event.thread, RawStep::Kind::kArrival, Action::sync_point(place_of(event.site)), event.site);
 }
 
 void Recorder::on(const event::BarrierReleased&) {
@@ -299,19 +340,20 @@ void Recorder::on(const event::CollectiveCompleted& event) {
 }
 
 void Recorder::on(const event::BlocksBarrierArrived& event) {
-    note(event.thread, Action::sync_point(address_of(event.barrier)), 0);
+    note_step(event.thread, RawStep::Kind::kBlocksBarrier, Action::sync_point(address_of(event.barrier)),
+              event.site);
 }
 
 void Recorder::on(const event::ArrivalBarrierArrived& event) {
-    note(event.thread, Action::sync_point(place_of(event.site)), 0);
+    note_step(event.thread, RawStep::Kind::kArrival, Action::sync_point(place_of(event.site)), event.site);
 }
 
 void Recorder::on(const event::ArrivalBarrierLeft& event) {
-    note(event.thread, Action::sync_point(place_of(event.site)), 0);
+    note_step(event.thread, RawStep::Kind::kWait, Action::sync_point(place_of(event.site)), event.site);
 }
 
 void Recorder::on(const event::MbarrierLeft& event) {
-    note(event.thread, Action::sync_point(place_of(event.site)), 0);
+    note_step(event.thread, RawStep::Kind::kWait, Action::sync_point(place_of(event.site)), event.site);
 }
 
 // --- Events --------------------------------------------------------------------------------------
@@ -359,6 +401,17 @@ void Recorder::on(const event::CopyIssued& event) {
         note(event.thread, Action(place, Space::kShared, Operation::kAsyncCopy, event.bytes),
              address_of(event.shared));
     }
+}
+
+// A bulk copy is no request of a warp, so it is traced, but not counted.
+void Recorder::on(const event::BoxLoadIssued& event) {
+    note_step(event.thread, RawStep::Kind::kBulkLoad, Action::sync_point(place_of(event.site)), event.site,
+              event.map.box_bytes());
+}
+
+void Recorder::on(const event::BoxStoreIssued& event) {
+    note_step(event.thread, RawStep::Kind::kBulkStore, Action::sync_point(place_of(event.site)), event.site,
+              event.map.box_bytes());
 }
 
 void Recorder::on(const event::MatricesLoaded& event) {
@@ -451,20 +504,26 @@ void Recorder::finish_warp(unsigned number) {
                 count(number, traces[0][e].action, kAllLanes, bytes);
                 continue;
             }
+            trace_noted(number, kAllLanes, traces[0][e]);
             for (unsigned lane = 0; lane < kLanes; ++lane)
                 pass_sync_point(number, lane, traces[lane][e]);
         }
     } else {
         converge(traces, [&](const Instruction& instruction) {
             Action action;
+            const TraceEntry* first = nullptr;
             for (LaneMask left = instruction.mask; left != 0; left &= left - 1) {
                 const auto lane = static_cast<unsigned>(std::countr_zero(left));
                 const TraceEntry& event = traces[lane][instruction.event[lane]];
+                if (first == nullptr) first = &event;
                 action = event.action;
                 bytes[lane] = event.address;
                 if (action.is_sync_point()) pass_sync_point(number, lane, event);
             }
-            if (!action.is_sync_point()) count(number, action, instruction.mask, bytes);
+            if (action.is_sync_point())
+                trace_noted(number, instruction.mask, *first);
+            else
+                count(number, action, instruction.mask, bytes);
         });
     }
     for (LaneTrace& trace : *warp.traces)

@@ -5,10 +5,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -84,11 +86,22 @@ using LineCounts = std::unordered_map<LineKey, LineCount, HashOfLineKey>;
 
 // TraceStep without its names.
 struct RawStep {
-    enum class Kind : std::uint8_t { kRequest, kBarrier, kCollective };
+    enum class Kind : std::uint8_t {
+        kRequest,
+        kBarrier,
+        kCollective,
+        kArrival,
+        kWait,
+        kBlocksBarrier,
+        kBulkLoad,
+        kBulkStore
+    };
 
     Kind kind = Kind::kRequest;
-    Action action;  // of a barrier or a collective, only the place
+    Action action;  // of a step that is no request, only the place
     LaneMask lanes = 0;
+    unsigned repeats = 0;
+    unsigned bulk_bytes = 0;
     unsigned transactions = 0;
     unsigned ideal = 0;
     std::uint64_t array_begin = 0;  // of a GPU, as are the addresses
@@ -102,10 +115,13 @@ struct RawTrace {
     // Of the recorded steps.
     unsigned requests = 0;
     std::vector<RawStep> recorded;
+    // The number of recorded steps that are alike: kind, action, lanes, transactions, array.
+    std::map<std::tuple<RawStep::Kind, std::uint64_t, LaneMask, unsigned, unsigned>, unsigned> alike;
 };
 
 // The trace of a launch: of the inspected warps the one with the most recorded requests, the first
-// of these. So it is seldom a warp at an edge, which has less to do than others.
+// of these, as the inspector chooses among launches. So it is seldom a warp at an edge, which has
+// less to do than others.
 struct LaunchTrace {
     std::mutex mutex;
     std::uint64_t block_number = ~std::uint64_t{0};
@@ -116,6 +132,7 @@ struct LaunchTrace {
 
 // One launch under inspection.
 struct LaunchRecord {
+    std::size_t number = 0;
     std::string kernel;
     unsigned threads_per_block = 0;
     std::size_t dynamic_shared = 0;
@@ -141,6 +158,7 @@ struct LaunchRecord {
     std::unique_ptr<LaunchChecks> checks;
     // 0: no trace is wanted.
     unsigned trace_steps = 0;
+    unsigned trace_alike = 0;
     LaunchTrace trace;
 };
 
@@ -239,8 +257,8 @@ class Recorder final : public BlockObserver {
         RawTrace trace;
         // Where each lane has last arrived at a barrier or a collective.
         std::array<Place, kLanes> waits_at{};
-        // A sync point in the trace of a lane has the number of its step here, plus 1, as its
-        // address.
+        // A sync point of a collective has the number of its step here, plus 1, as its address in
+        // the trace of a lane.
         std::vector<PendingStep> pending;
         // A matrix load whose collective has not completed.
         std::vector<RawStep> matrix_load;
@@ -263,6 +281,8 @@ class Recorder final : public BlockObserver {
     void on(const event::ArrivalBarrierLeft& event);
     void on(const event::MbarrierLeft& event);
     void on(const event::CopyIssued& event);
+    void on(const event::BoxLoadIssued& event);
+    void on(const event::BoxStoreIssued& event);
     void on(const event::MatricesLoaded& event);
 
     // Returns the region that contains the byte; null if it is not in memory that is counted.
@@ -291,6 +311,8 @@ class Recorder final : public BlockObserver {
     void trace_step(unsigned warp, const RawStep& step);
     void postpone(unsigned warp, LaneMask lanes);
     void pass_sync_point(unsigned warp, unsigned lane, const TraceEntry& event);
+    void note_step(unsigned thread, RawStep::Kind kind, Action action, Site site, std::size_t bulk_bytes = 0);
+    void trace_noted(unsigned warp, LaneMask lanes, const TraceEntry& event);
     void keep_trace();
     void count(unsigned warp, Action action, LaneMask mask, Addresses& bytes);
     void add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,

@@ -36,7 +36,7 @@ void BetweenBlocks::grid_sync(Site site) {
     }
     --grid_sync_left_;
     block_.notify(
-        event::BlocksBarrierArrived{block_.scheduler().thread_number(), &barrier, grid_sync_phase_});
+        event::BlocksBarrierArrived{block_.scheduler().thread_number(), &barrier, grid_sync_phase_, site});
     wait_for(barrier, grid_sync_phase_, "grid.sync", site);
 }
 
@@ -52,7 +52,7 @@ void BetweenBlocks::cluster_arrive(Site site) {
     const unsigned phase = barrier.phase();
     scheduler.thread().cluster_phase = phase;
     // Must come before the arrival, after which other blocks may continue.
-    block_.notify(event::BlocksBarrierArrived{scheduler.thread_number(), &barrier, phase});
+    block_.notify(event::BlocksBarrierArrived{scheduler.thread_number(), &barrier, phase, site});
     barrier.arrive();
     if (barrier.passed(phase)) cluster_->events.happened();
 }

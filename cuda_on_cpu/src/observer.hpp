@@ -68,6 +68,7 @@ struct BlocksBarrierArrived {
     unsigned thread;
     const void* barrier;
     unsigned phase;
+    Site site;
 };
 struct BlocksBarrierLeft {
     unsigned thread;

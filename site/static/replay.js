@@ -6,6 +6,17 @@
 (() => {
   const LANES = 32, BANKS = 32, WORD = 4, SECTOR = 32, PERIOD_MS = 900, MOST_ROWS = 40;
 
+  // Of steps that are no accesses.
+  const CAPTIONS = {
+    barrier: "No lane goes on before all threads of the block have arrived.",
+    collective: "The lanes execute this instruction together: each waits for the others.",
+    arrival: "The lanes announce that they have come so far.",
+    wait: "No lane goes on before the phase of the barrier has ended: all arrivals and, at an mbarrier, all bytes of its copies have come.",
+    blocks_barrier: "Threads of several blocks wait for each other.",
+    bulk_load: "The lane goes on at once. A unit of the multiprocessor (TMA) copies; an mbarrier counts the bytes.",
+    bulk_store: "The lane goes on at once. A unit of the multiprocessor (TMA) copies.",
+  };
+
   const make = (tag, className, text) => {
     const node = document.createElement(tag);
     if (className) node.className = className;
@@ -49,7 +60,7 @@
 
   const sentenceOfLane = (step, lane) => {
     if (!step.lanes.includes(lane)) return `Lane ${lane} takes no part.`;
-    if (!step.space) return `Lane ${lane} waits.`;
+    if (!step.space) return `Lane ${lane} ${step.kind.startsWith("bulk") ? "issues the copy" : step.kind === "collective" ? "takes part" : step.kind === "arrival" ? "arrives" : "waits"}.`;
     const offset = step.offsets[lane];
     const bank = byte => Math.floor(byte / WORD) % BANKS;
     const [first, last] = [bank(offset), bank(offset + step.bytes - 1)];
@@ -241,8 +252,7 @@
       this.memory.replaceChildren();
       this.memory.className = "replay-memory " + (step.space || "waits");
       if (!step.space) {
-        this.caption.textContent = step.kind === "barrier"
-          ? "No lane goes on before all threads of the block have arrived." : "The lanes wait for each other.";
+        this.caption.textContent = CAPTIONS[step.kind] || "";
         return;
       }
       const words = wordsOf(step);

@@ -14,9 +14,9 @@ using Json = nlohmann::ordered_json;
 // What is the same for all requests of an instruction.
 Json place_of(const TraceStep& step) {
     Json place = {{"file", step.source.file}, {"line", step.source.line}, {"kind", step.kind}};
+    if (step.bytes > 0) place["bytes"] = step.bytes;
     if (step.offsets.empty()) return place;
     place["space"] = name(step.space);
-    place["bytes"] = step.bytes;
     place["array"] = step.array;
     return place;
 }
@@ -36,6 +36,7 @@ void add_steps(Json& json, const WarpTrace& trace) {
     json["steps"] = trace.steps;
     Json places = Json::array();
     Json recorded = Json::array();
+    Json repeats = Json::array();
     for (const TraceStep& step : trace.recorded) {
         Json place = place_of(step);
         const auto found = std::ranges::find(places, place);
@@ -48,10 +49,12 @@ void add_steps(Json& json, const WarpTrace& trace) {
             for (const std::int64_t value : runs_of(step.offsets))
                 entry.push_back(value);
         }
+        if (step.repeats > 0) repeats.push_back({recorded.size(), step.repeats});
         recorded.push_back(std::move(entry));
     }
     json["places"] = std::move(places);
     json["recorded"] = std::move(recorded);
+    if (!repeats.empty()) json["repeats"] = std::move(repeats);
 }
 
 // Of the files that the lines and the steps name.

@@ -9,8 +9,12 @@
 //      "sources": {FILE: hash of its text},
 //      "lines": [AccessLine without its worst request, and "array"],
 //      "block": [x, y, z], "warp": W, "steps": all of the warp,
-//      "places": [{"file", "line", "kind", and of requests "space", "bytes", "array"}],
-//      "recorded": [[index in places, mask of lanes, transactions, ideal, RUN...]]}
+//      "places": [{"file", "line", "kind", of requests and bulk copies "bytes",
+//                  and of requests "space", "array"}],
+//      "recorded": [[index in places, mask of lanes, transactions, ideal, RUN...]],
+//      "repeats": [[index in recorded, number of steps after it that repeat recorded ones]]}
+//
+// Without "repeats" all steps are recorded, or the first ones.
 //
 // RUN, three numbers: the first byte's offset in the array, the step to the next active lane, the
 // number of lanes. "4096, 128, 32": 32 lanes, 128 bytes apart.

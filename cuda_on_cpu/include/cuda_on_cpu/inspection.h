@@ -66,11 +66,16 @@ struct AccessLine {
 // A step of a warp: a request, or a place where its lanes wait for each other or for the block.
 struct TraceStep {
     SourceLine source;
-    // The name of an Operation, "barrier" (of the block) or "collective" (a shuffle, a vote,
-    // __syncwarp). The fields after `lanes` are those of requests only.
+    // The name of an Operation; "barrier" (of the block); "collective" (a shuffle, a vote,
+    // __syncwarp, a matrix product); "arrival" and "wait" (named barriers, mbarriers,
+    // cuda::barrier); "blocks_barrier" (of a cluster or the grid); "bulk_load", "bulk_store".
+    // The fields after `repeats` are those of requests only, but bulk copies have `bytes`, too.
     std::string kind;
     // A bit for each lane that takes part.
     std::uint32_t lanes = 0;
+    // The number of steps after this one that are not recorded, because enough steps like them are
+    // (InspectionOptions::trace_alike).
+    unsigned repeats = 0;
     Space space = Space::kGlobal;
     unsigned bytes = 0;
     unsigned transactions = 0;
@@ -83,12 +88,12 @@ struct TraceStep {
     bool operator==(const TraceStep&) const = default;
 };
 
-// What one warp did, in an order in which a GPU may have executed it: of the watched warps of the
-// kernel's first launch the one with the most recorded requests, the first of these.
+// What one warp did, in an order in which a GPU may have executed it: of the watched warps of all
+// launches of the kernel the one with the most recorded requests, the first of these.
 struct WarpTrace {
     std::array<unsigned, 3> block{};
     unsigned warp = 0;
-    // All steps of the warp; `recorded` has the first of them.
+    // All steps of the warp; `recorded` has the first of them, without those that repeat others.
     std::uint64_t steps = 0;
     std::vector<TraceStep> recorded;
 
@@ -161,6 +166,10 @@ struct InspectionOptions {
     bool look_for_mistakes = true;
     // The most steps that are recorded of one warp of each kernel; 0: no trace.
     unsigned trace_steps = 0;
+    // The most steps of a trace that are alike: of the same line and kind, with the same lanes and
+    // as many transactions. Further ones are counted (TraceStep::repeats), so that a long loop does
+    // not fill the trace. 0: no limit.
+    unsigned trace_alike = 0;
 };
 
 // begin_inspection() watches all kernels that any host thread launches from then on;

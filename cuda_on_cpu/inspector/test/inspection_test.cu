@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "cuda_on_cpu/async_copy.h"
+#include "cuda_on_cpu/hopper.h"
 #include "cuda_on_cpu/inspection.h"
+#include "cuda_on_cpu/ptx_async.h"
 #include "cuda_on_cpu/tensor_core.h"
 #include "given.cuh"
 
@@ -897,6 +899,25 @@ TEST(Trace, IsOfTheFirstWarpAtWorkInTheFirstLaunch) {
     EXPECT_EQ(kernel.trace->recorded[2].offsets.at(1), 132);
 }
 
+// Block b of launch n stores b < n ? n : 0 times.
+__global__ void as_often_as_said(float* out, unsigned launch) {
+    for (unsigned i = 0; blockIdx.x < launch && i < launch; ++i)
+        out[32 * i + threadIdx.x] = 1;
+}
+
+TEST(Trace, IsOfTheLaunchWithTheMostRequests) {
+    const Buffer<float> out(3 * 32);
+    const KernelInspection kernel = inspect_one(
+        [&] {
+            for (const unsigned launch : {1U, 3U, 0U, 2U, 3U})
+                as_often_as_said<<<1 + launch % 2, 32>>>(out.get(), launch);
+        },
+        {.trace_steps = 10});
+    EXPECT_EQ(kernel.launches, 5u);
+    EXPECT_EQ(kinds(kernel), "sss");
+    EXPECT_EQ(kernel.trace->block, (std::array<unsigned, 3>{0, 0, 0}));
+}
+
 unsigned lanes_at(const KernelInspection& kernel, std::size_t step) {
     return kernel.trace.value().recorded.at(step).lanes;
 }
@@ -973,6 +994,140 @@ TEST(Trace, HasAMatrixLoadAfterTheLoadsBeforeIt) {
         inspect_one([&] { load_then_matrix_load<<<1, 32>>>(in.get(), out.get()); }, {.trace_steps = 100});
     EXPECT_EQ(kinds(kernel), "lms") << "the load of matrices is one step, not a wait beside it";
     EXPECT_EQ(line(kernel, Space::kShared, Operation::kMatrixLoad).transactions, 4u);
+}
+
+// Of 20 iterations the last two have other lanes, then other transactions.
+__global__ void long_loop(const float* in, float* out, unsigned iterations) {
+    const unsigned lane = threadIdx.x;
+    float sum = 0;
+    for (unsigned i = 0; i < iterations; ++i) {
+        const unsigned stride = i == iterations - 1 ? 2 : 1;
+        if (i != iterations - 2 || lane % 2 == 0) sum += in[lane * stride];
+        __syncwarp();
+    }
+    out[lane] = sum;
+}
+
+TEST(Trace, LeavesOutStepsThatRepeatOthers) {
+    const Buffer<float> in(64), out(32);
+    const auto traced = [&](unsigned alike) {
+        return inspect_one([&] { long_loop<<<1, 32>>>(in.get(), out.get(), 20); },
+                           {.trace_steps = 100, .trace_alike = alike});
+    };
+    const std::string all = [] {
+        std::string text;
+        for (unsigned i = 0; i < 20; ++i)
+            text += "lc";
+        return text + "s";
+    }();
+    EXPECT_EQ(kinds(traced(0)), all);
+    EXPECT_EQ(kinds(traced(20)), all);
+    const KernelInspection kernel = traced(3);
+    EXPECT_EQ(kernel.trace->steps, all.size());
+    EXPECT_EQ(kinds(kernel), "lclclclls");
+    EXPECT_EQ(lanes_at(kernel, 6), 0x55555555U) << "other lanes are another step";
+    EXPECT_EQ(kernel.trace->recorded.at(7).transactions, 8u) << "as are other transactions";
+    std::vector<unsigned> repeats;
+    for (const cuda_on_cpu::TraceStep& step : kernel.trace->recorded)
+        repeats.push_back(step.repeats);
+    EXPECT_EQ(repeats, (std::vector<unsigned>{0, 0, 0, 0, 0, 2 * 15, 1, 1, 0}));
+}
+
+TEST(Trace, EndsWhereOneMoreWouldBeRecorded) {
+    const Buffer<float> in(64), out(32);
+    const KernelInspection kernel = inspect_one([&] { long_loop<<<1, 32>>>(in.get(), out.get(), 20); },
+                                                {.trace_steps = 7, .trace_alike = 3});
+    EXPECT_EQ(kinds(kernel), "lclclcl");
+    EXPECT_EQ(kernel.trace->steps, 41u);
+    EXPECT_EQ(kernel.trace->recorded.at(5).repeats, 30u);
+    EXPECT_EQ(kernel.trace->recorded.at(6).repeats, 1u) << "up to the first that would be recorded";
+}
+
+// Four instructions of one line, as in an unrolled loop.
+__global__ void four_loads_of_a_line(const float* in, float* out) {
+    const unsigned i = threadIdx.x;
+    out[i] = in[i] + in[i + 32] + in[i + 64] + in[i + 96];
+}
+
+TEST(Trace, LeavesOutWhatRepeatsTheSameLine) {
+    const Buffer<float> in(128), out(32);
+    const auto traced = [&](unsigned alike) {
+        return inspect_one([&] { four_loads_of_a_line<<<1, 32>>>(in.get(), out.get()); },
+                           {.trace_steps = 4, .trace_alike = alike});
+    };
+    EXPECT_EQ(kinds(traced(4)), "llll");
+    const KernelInspection kernel = traced(2);
+    EXPECT_EQ(kinds(kernel), "lls");
+    EXPECT_EQ(kernel.trace->recorded.at(1).repeats, 2u);
+    EXPECT_EQ(kernel.trace->steps, 5u);
+}
+
+__global__ void two_loads_of_a_line(const float* in, float* out, unsigned iterations) {
+    float sum = 0;
+    for (unsigned i = 0; i < iterations; ++i)
+        sum += in[threadIdx.x] * in[threadIdx.x + 32 * (i % 2)];
+    out[threadIdx.x] = sum;
+}
+
+TEST(Trace, CountsEachStepThatIsLeftOut) {
+    const Buffer<float> in(64), out(32);
+    const KernelInspection kernel =
+        inspect_one([&] { two_loads_of_a_line<<<1, 32>>>(in.get(), out.get(), 20); },
+                    {.trace_steps = 9, .trace_alike = 3});
+    EXPECT_EQ(kinds(kernel), "llls");
+    EXPECT_EQ(kernel.trace->recorded.at(2).repeats, kernel.trace->steps - 4);
+}
+
+// The first warp, which stores, waits for a bulk copy, and for the second at a named barrier.
+__global__ void bulk_copies(const float* in, float* out) {
+    __shared__ alignas(128) float tile[64];
+    __shared__ alignas(8) cuda_on_cpu::ptx::MBarrier full;
+    if (threadIdx.x == 0) {
+        cuda_on_cpu::ptx::mbarrier_init(&full, 1);
+        cuda_on_cpu::ptx::fence_mbarrier_init();
+        cuda_on_cpu::ptx::mbarrier_arrive_expect(&full, sizeof tile);
+        cuda_on_cpu::ptx::isa::bulk_load(tile, in, sizeof tile, &full);
+    }
+    __syncthreads();
+    cuda_on_cpu::ptx::mbarrier_wait(&full, 0);
+    if (threadIdx.x >= 32) {
+        cuda_on_cpu::ptx::named_barrier_arrive(1, 64);
+        return;
+    }
+    cuda_on_cpu::ptx::named_barrier(1, 64);
+    out[threadIdx.x] = tile[threadIdx.x];
+    out[threadIdx.x + 32] = tile[threadIdx.x + 32];
+}
+
+TEST(Trace, HasBulkCopiesAndBarriersOfSomeThreads) {
+    const Buffer<float> in(64), out(64);
+    const KernelInspection kernel =
+        inspect_one([&] { bulk_copies<<<1, 64>>>(in.get(), out.get()); }, {.trace_steps = 100});
+    ASSERT_TRUE(kernel.trace.has_value());
+    std::vector<std::string> kinds_of_waits;
+    for (const cuda_on_cpu::TraceStep& step : kernel.trace->recorded) {
+        if (!step.offsets.empty()) continue;
+        kinds_of_waits.push_back(step.kind);
+        EXPECT_EQ(step.lanes, step.kind == "bulk_load" ? 1u : ~0U) << step.kind;
+        EXPECT_EQ(step.bytes, step.kind == "bulk_load" ? 64 * sizeof(float) : 0) << step.kind;
+        EXPECT_EQ(step.source.file, "cuda_on_cpu/inspector/test/inspection_test.cu") << step.kind;
+    }
+    EXPECT_EQ(kinds_of_waits, (std::vector<std::string>{"bulk_load", "barrier", "wait", "arrival", "wait"}));
+}
+
+TEST(Trace, HasBarriersOfACluster) {
+    const Buffer<float> in(64), out(64);
+    const KernelInspection kernel = inspect_one(
+        [&] { take_turns_in_a_cluster<<<2, 32>>>(in.get(), out.get(), 1); }, {.trace_steps = 100});
+    ASSERT_TRUE(kernel.trace.has_value());
+    unsigned barriers = 0;
+    for (const cuda_on_cpu::TraceStep& step : kernel.trace->recorded) {
+        if (step.kind != "blocks_barrier") continue;
+        ++barriers;
+        EXPECT_EQ(step.lanes, ~0U);
+        EXPECT_GT(step.source.line, 0u);
+    }
+    EXPECT_EQ(barriers, 1u);
 }
 
 }  // namespace

@@ -193,14 +193,23 @@ TEST_F(Inspect, WritesTheTraceOfEachKernel) {
                          .ideal = 1,
                          .offsets = {0, 4, 64},
                          .array = "in"};
-    file.results[0].kernels[0].trace = WarpTrace{
-        .block = {1, 2, 3},
-        .warp = 4,
-        .steps = 9,
-        .recorded = {
-            load,
-            load,
-            {.source = {"day/kernel.cu", 2}, .kind = "barrier", .lanes = 1, .offsets = {}, .array = {}}}};
+    file.results[0].kernels[0].trace = WarpTrace{.block = {1, 2, 3},
+                                                 .warp = 4,
+                                                 .steps = 9,
+                                                 .recorded = {load,
+                                                              load,
+                                                              {.source = {"day/kernel.cu", 2},
+                                                               .kind = "barrier",
+                                                               .lanes = 1,
+                                                               .repeats = 5,
+                                                               .offsets = {},
+                                                               .array = {}},
+                                                              {.source = {"day/kernel.cu", 2},
+                                                               .kind = "bulk_load",
+                                                               .lanes = 2,
+                                                               .bytes = 4096,
+                                                               .offsets = {},
+                                                               .array = {}}}};
     directory_.write("figures.json", to_json(file).dump());
     EXPECT_EQ(inspect({"day01", "--trace", path("new/trace.jsonl")}), kSuccess) << messages_;
     const auto trace = nlohmann::ordered_json::parse(read_text(path("new/trace.jsonl")));
@@ -210,8 +219,11 @@ TEST_F(Inspect, WritesTheTraceOfEachKernel) {
     EXPECT_EQ(trace.at("block").dump(), "[1,2,3]");
     EXPECT_EQ(trace.at("steps"), 9);
     EXPECT_EQ(trace.at("lines").size(), 2u);
-    EXPECT_EQ(trace.at("places").size(), 2u) << "equal places are stored once";
-    EXPECT_EQ(trace.at("recorded").dump(), "[[0,7,2,1,0,0,1,4,60,2],[0,7,2,1,0,0,1,4,60,2],[1,1]]");
+    EXPECT_EQ(trace.at("places").size(), 3u) << "equal places are stored once";
+    EXPECT_EQ(trace.at("places")[2].dump(),
+              R"({"file":"day/kernel.cu","line":2,"kind":"bulk_load","bytes":4096})");
+    EXPECT_EQ(trace.at("recorded").dump(), "[[0,7,2,1,0,0,1,4,60,2],[0,7,2,1,0,0,1,4,60,2],[1,1],[2,2]]");
+    EXPECT_EQ(trace.at("repeats").dump(), "[[2,5]]");
 }
 
 TEST(RunsOf, AreLinesOfOffsets) {

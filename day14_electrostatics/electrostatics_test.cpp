@@ -118,7 +118,7 @@ TEST_P(VersionTest, CrowdedAtoms) {
     }
 }
 
-// Two groups in different rows of cells, near all points: `cell_list` collects at most 64.
+// Two groups in different rows of cells, near all points: a warp of `cell_list` loads 32 of a row.
 TEST_P(VersionTest, AtomsOfTwoRowsOfCells) {
     const Grid grid{32, 4, 4, 1};
     for (const std::size_t first : {31, 32, 33}) {

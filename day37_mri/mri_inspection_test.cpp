@@ -81,7 +81,8 @@ TEST_F(Lesson, ATileIsReadWithoutBankConflicts) {
 
 // Lines of 32 to 1024: eight, four and two of them in a block; an even and an odd number of stages.
 TEST(Normal, TransformsHaveNoBankConflicts) {
-    for (const Grid& grid : {Grid{9, 33, 1}, Grid{9, 1, 65}, Grid{9, 1, 130}, Grid{9, 1, 300}}) {
+    for (const Grid& grid :
+         {Grid{9, 17, 1}, Grid{9, 33, 1}, Grid{9, 1, 65}, Grid{9, 1, 130}, Grid{9, 1, 300}}) {
         SCOPED_TRACE(grid.ny * grid.nz);
         const day37::SamplesOnDevice samples(day37::random_samples(2, grid, 37));
         day37::NormalOperator normal(grid, samples.k(), nullptr);

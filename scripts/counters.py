@@ -10,13 +10,11 @@ Nsight Compute (ncu) profiles one launch of every version on the problems that t
 and on one more for each version that, by the stored times, runs on none of them: the program launches
 each version once untimed, then once in an NVTX range with the names of problem and version
 (common/bench/program.hpp). Clocks and caches are left as they are, as in ./course bench: the caches
-hold what the launch before left there. A kernel is replayed once per group of counters. Of a kernel
-that is launched hundreds of times, as for each anti-diagonal of a table, only the first 99 launches
-and each hundredth are profiled.
+hold what the launch before left there. A kernel is replayed once per group of counters.
 
 docs/measurements/<machine>/<day>.counters.jsonl is JSON Lines. The first line is a header; each line
 after it is one kernel of one version. If a version launches a kernel several times, times and counts
-of the profiled launches are summed, and shares are averaged, weighted by time.
+are summed, and shares are averaged, weighted by time.
 """
 
 import argparse
@@ -52,8 +50,6 @@ UNITS = {
 }
 # The problem of a program that is no day's, and how many of its launches are profiled.
 WHOLE_PROGRAM, MOST_LAUNCHES = "the whole program", 50
-# The launches of a kernel that are profiled, as ncu's --kernel-id takes them: a pattern for their numbers.
-SOME_LAUNCHES = ":::[0-9]{1,2}|[0-9]*00"
 STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 STALLS = [  # the names of Nsight Compute's table of warp states
     "barrier branch_resolving dispatch_stall drain imc_miss lg_throttle long_scoreboard math_pipe_throttle",
@@ -336,7 +332,7 @@ def measure(day, program, output, header, version=None):
     if not problems:
         raise ValueError(f"{day}: no README shows a table of measurements; expected a marker of ./course tables")
     problems += other_problems(ROOT / "docs/measurements" / output.parent.name / f"{day}.jsonl", problems)
-    options = ["--profile-from-start", "off", "--nvtx", "--kernel-id", SOME_LAUNCHES, program, "--bench"]
+    options = ["--profile-from-start", "off", "--nvtx", program, "--bench"]
     for problem in problems:
         options += ["--profile", problem]
     if version:

@@ -176,6 +176,11 @@ class Measuring(unittest.TestCase):
         self.assertEqual(header, {"day": "day15_reduction", "device": "NVIDIA H200", "ncu": "2025.3.1"})
         self.assertEqual([kernel["version"] for kernel in kernels], ["coarsened"])
 
+    def test_a_marker_that_names_versions_names_the_same_problem(self):
+        shown = counters.shown_problems("day37_mri")
+        self.assertIn("mri 128x128x128 voxels 3000 samples", shown)
+        self.assertFalse([problem for problem in shown if "versions" in problem])
+
     def test_one_version_and_the_kernels_of_any_program(self):
         counters.measure("day15_reduction", "./program", self.output, {}, "shuffle")
         self.assertTrue((self.directory / "arguments").read_text().endswith("--profile sum 268435456 --only shuffle\n"))

@@ -383,7 +383,9 @@ int run(const Program& program, const Options& options) {
     std::vector<Record> all;
     std::vector<std::string> known;
     std::string lost;
-    const std::string part = options.json + ".part";  // left by a run that is cut short
+    // Left by a run that is cut short, with what it has measured.
+    const std::string part = options.json + ".part";
+    if (!options.json.empty()) std::filesystem::remove(part);
     const auto write_records = [&, of = commit()](const std::string& path) {
         write_file(path, to_json_lines(to_json(all, machine, of, utc_now())));
     };

@@ -94,9 +94,9 @@ class Normal : public course::DeviceTest {
 };
 
 TEST_F(Normal, IsTheProductOfBothSums) {
-    for (const Grid& grid :
-         {Grid{1, 1, 1}, Grid{2, 1, 1}, Grid{5, 1, 1}, Grid{1, 6, 1}, Grid{1, 1, 16}, Grid{4, 3, 2},
-          Grid{9, 7, 5}, Grid{17, 8, 1}, Grid{3, 1, 33}, Grid{130, 2, 1}, Grid{2, 300, 1}, Grid{1, 2, 600}})
+    for (const Grid& grid : {Grid{1, 1, 1}, Grid{2, 1, 1}, Grid{5, 1, 1}, Grid{1, 6, 1}, Grid{1, 1, 16},
+                             Grid{4, 3, 2}, Grid{9, 7, 5}, Grid{17, 8, 1}, Grid{3, 1, 33}, Grid{130, 2, 1},
+                             Grid{2, 130, 1}, Grid{1, 2, 130}, Grid{2, 300, 1}, Grid{1, 2, 600}})
         EXPECT_EQ(compare(grid, 40), "") << grid.nx << " x " << grid.ny << " x " << grid.nz;
 }
 

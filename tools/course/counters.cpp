@@ -130,9 +130,12 @@ std::string counters_provenance(const std::filesystem::path& file) {
 }
 
 std::string limit_of(const std::vector<KernelCounters>& counters, std::string_view problem,
-                     std::string_view version) {
+                     std::string_view version, double microseconds) {
     const std::vector<KernelCounters> kernels = kernels_of(counters, problem, version);
-    return kernels.empty() ? "" : kernels.front().limited_by;
+    double counted = 0;
+    for (const KernelCounters& kernel : kernels)
+        counted += kernel.microseconds;
+    return 2 * counted < microseconds || kernels.empty() ? "" : kernels.front().limited_by;
 }
 
 std::string counters_table(const std::vector<KernelCounters>& counters, std::string_view problem) {

@@ -55,10 +55,11 @@ std::string counted_device(const std::filesystem::path& file);
 // "NVIDIA H200", commit... of the file's header: a sentence.
 std::string counters_provenance(const std::filesystem::path& file);
 
-// What limits `version`: the class of the kernel that takes most of its time; "" where it was not
-// profiled.
+// What limits `version`, which takes so many microseconds: the class of the kernel that takes most of
+// that. "" where it was not profiled, and where the profiler saw less than half of the time: it does
+// not see inside a while node.
 std::string limit_of(const std::vector<KernelCounters>& counters, std::string_view problem,
-                     std::string_view version);
+                     std::string_view version, double microseconds);
 
 // Markdown: every kernel of one problem, the longest of a version first.
 std::string counters_table(const std::vector<KernelCounters>& counters, std::string_view problem);

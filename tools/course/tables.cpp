@@ -84,7 +84,7 @@ std::optional<std::vector<MeasuredRecord>> records_of(const std::string& name, c
     std::vector<MeasuredRecord> records = load_records(file);
     const std::vector<KernelCounters> counters = counters_of(name, sources);
     for (MeasuredRecord& record : records)
-        record.limited_by = limit_of(counters, record.problem, record.version);
+        record.limited_by = limit_of(counters, record.problem, record.version, record.median_ms * 1e3);
     return records;
 }
 

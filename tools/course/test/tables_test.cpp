@@ -122,6 +122,12 @@ TEST_F(Tables, WhatLimitsAVersionIsTheClassOfItsLongestKernel) {
         has(fresh("<!-- measurements: h200/day01_vector_add, add, small -->\n<!-- end of measurements -->\n"),
             "limited by"))
         << "the counters are of another problem";
+    directory_.write("docs/measurements/h200/day01_vector_add.counters.jsonl",
+                     kCounters + counters_line("float4", "add_float4", 370, "memory"));
+    EXPECT_FALSE(
+        has(fresh("<!-- measurements: h200/day01_vector_add, add 2^28 -->\n<!-- end of measurements -->\n"),
+            "limited by"))
+        << "the profiler saw less than half of 750 us";
 }
 
 TEST_F(Tables, TheCountersOfEachKernelAreOnTheDaysPage) {

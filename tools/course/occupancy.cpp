@@ -184,7 +184,7 @@ std::string occupancy_text(const OccupancyOptions& options) {
                                                  occupied.blocks * warps_of(needs), sm.limits.warps);
     return fmt::format(
         "Compute capability {}, blocks of {} thread{}\n{}"
-        "{}; limited by {}\n\n"
+        "{}\nlimited by {}\n\n"
         "One change at a time\n{}\n"
         "Occupancy by registers of a thread\n{}",
         sm.capability, needs.threads, needs.threads == 1 ? "" : "s", table_of_resources(needs, sm.limits),

@@ -66,7 +66,8 @@ TEST(OccupancyCommand, ShowsABlock) {
   shared memory  17408 bytes    233472 bytes       13
   threads        8 warps        64 warps            8
   blocks         1              32                 32
-6 blocks, 75 % occupancy: 48 of 64 warps; limited by registers
+6 blocks, 75 % occupancy: 48 of 64 warps
+limited by registers
 
 One change at a time
   threads        at most 192: 8 blocks, 75 %
@@ -96,9 +97,9 @@ TEST(OccupancyCommand, NamesEachLimitAndABlockThatDoesNotFit) {
         const std::string text = occupancy_text(options);
         EXPECT_NE(text.find(line), std::string::npos) << text;
     };
-    has({1024, 32, 0, "9.0"}, "\n2 blocks, 100 % occupancy: 64 of 64 warps; limited by registers, threads\n");
-    has({1, {}, 232448, "9.0"}, "\n1 block, 2 % occupancy: 1 of 64 warps; limited by shared memory\n");
-    has({1024, 100, 0, "12.0"}, "\nno block fits, so a launch fails; limited by registers\n");
+    has({1024, 32, 0, "9.0"}, "\n2 blocks, 100 % occupancy: 64 of 64 warps\nlimited by registers, threads\n");
+    has({1, {}, 232448, "9.0"}, "\n1 block, 2 % occupancy: 1 of 64 warps\nlimited by shared memory\n");
+    has({1024, 100, 0, "12.0"}, "\nno block fits, so a launch fails\nlimited by registers\n");
     has({256, {}, 0, "8.6"}, "\n  registers      not counted    65536             any\n");
 }
 

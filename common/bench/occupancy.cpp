@@ -15,8 +15,6 @@ namespace course {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kMostThreadsOfABlock = 1024;  // of every GPU so far
-constexpr int kUnlimited = std::numeric_limits<int>::max();
 
 template <class Integer>
 Integer round_up(Integer count, Integer portion) {
@@ -36,12 +34,37 @@ int blocks_by_shared_memory(std::size_t bytes, const MultiprocessorLimits& limit
     return of_block == 0 ? kUnlimited : static_cast<int>(limits.shared_bytes / of_block);
 }
 
-// The blocks that each resource allows.
-struct Bound {
-    const char* name;
-    int blocks;
+// `kilobytes` of shared memory, of which `reserved` are lost in each block.
+constexpr MultiprocessorLimits limits_with(int warps, int blocks, std::size_t kilobytes, std::size_t reserved,
+                                           std::size_t portion) {
+    return {.warps = warps,
+            .blocks = blocks,
+            .registers = 65536,
+            .shared_bytes = kilobytes << 10,
+            .shared_bytes_of_block = (kilobytes - reserved) << 10,
+            .reserved_shared_bytes = reserved << 10,
+            .shared_portion = portion};
+}
+
+// Sources: CUDA Programming Guide, appendix "Compute Capabilities"; CCCL's
+// cuda/__device/arch_traits.h for 7.0, 10.3 and 12.1; the toolkit's cuda_occupancy.h for the
+// portions.
+constexpr CapabilityLimits kKnownCapabilities[] = {
+    {"7.0", limits_with(64, 32, 96, 0, 256)},   {"7.5", limits_with(32, 16, 64, 0, 256)},
+    {"8.0", limits_with(64, 32, 164, 1, 128)},  {"8.6", limits_with(48, 16, 100, 1, 128)},
+    {"8.7", limits_with(48, 16, 164, 1, 128)},  {"8.9", limits_with(48, 24, 100, 1, 128)},
+    {"9.0", limits_with(64, 32, 228, 1, 128)},  {"10.0", limits_with(64, 32, 228, 1, 128)},
+    {"10.3", limits_with(64, 32, 228, 1, 128)}, {"11.0", limits_with(48, 24, 228, 1, 128)},
+    {"12.0", limits_with(48, 24, 100, 1, 128)}, {"12.1", limits_with(48, 24, 100, 1, 128)},
 };
-std::array<Bound, 4> bounds_of(const BlockNeeds& needs, const MultiprocessorLimits& limits) {
+
+}  // namespace
+
+std::span<const CapabilityLimits> known_capabilities() {
+    return kKnownCapabilities;
+}
+
+std::array<ResourceBound, 4> bounds_of(const BlockNeeds& needs, const MultiprocessorLimits& limits) {
     if (needs.threads < 1 || needs.registers < 0) {
         throw std::invalid_argument(
             fmt::format("occupancy: expected threads >= 1 and registers >= 0, got {} and {}", needs.threads,
@@ -53,8 +76,6 @@ std::array<Bound, 4> bounds_of(const BlockNeeds& needs, const MultiprocessorLimi
              {"threads", needs.threads > kMostThreadsOfABlock ? 0 : limits.warps / warps},
              {"blocks", limits.blocks}}};
 }
-
-}  // namespace
 
 MultiprocessorLimits limits_of(const cudaDeviceProp& properties) {
     return {.warps = properties.maxThreadsPerMultiProcessor / kWarp,
@@ -75,7 +96,7 @@ MultiprocessorLimits multiprocessor_limits() {
 }
 
 int blocks_at_once(const BlockNeeds& needs, const MultiprocessorLimits& limits) {
-    return std::ranges::min(bounds_of(needs, limits), {}, &Bound::blocks).blocks;
+    return std::ranges::min(bounds_of(needs, limits), {}, &ResourceBound::blocks).blocks;
 }
 
 Occupancy occupancy(const BlockNeeds& needs, const MultiprocessorLimits& limits) {

@@ -5,7 +5,10 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <cstddef>
+#include <limits>
+#include <span>
 #include <string>
 
 namespace course {
@@ -30,6 +33,16 @@ MultiprocessorLimits limits_of(const cudaDeviceProp& properties);
 // The limits of the current device.
 MultiprocessorLimits multiprocessor_limits();
 
+// The limits of GPUs that need not be here, in ascending order of their compute capability.
+struct CapabilityLimits {
+    const char* capability;  // "9.0"
+    MultiprocessorLimits limits;
+};
+std::span<const CapabilityLimits> known_capabilities();
+
+inline constexpr int kMostThreadsOfABlock = 1024;    // of every GPU so far
+inline constexpr int kMostRegistersOfAThread = 255;  // likewise
+
 // The resources that a block of a kernel needs.
 struct BlockNeeds {
     int threads = 0;               // of a block
@@ -45,7 +58,15 @@ struct Occupancy {
     std::string limit;
 };
 
-// Both throw std::invalid_argument for a block without threads or negative registers.
+// The blocks that each resource alone allows on a multiprocessor.
+struct ResourceBound {
+    const char* resource;  // as in Occupancy::limit
+    int blocks;            // kUnlimited if the block needs none of the resource
+};
+inline constexpr int kUnlimited = std::numeric_limits<int>::max();
+
+// All throw std::invalid_argument for a block without threads or negative registers.
+std::array<ResourceBound, 4> bounds_of(const BlockNeeds& needs, const MultiprocessorLimits& limits);
 int blocks_at_once(const BlockNeeds& needs, const MultiprocessorLimits& limits);
 Occupancy occupancy(const BlockNeeds& needs, const MultiprocessorLimits& limits);
 

@@ -1,9 +1,12 @@
 #include "common/bench/occupancy.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "common/bench/kernel_resources.hpp"
 #include "common/check/check.hpp"
@@ -115,6 +118,46 @@ TEST(Occupancy, AWarpThatIsNotFullCountsWhole) {
     expect({.threads = 33}, kHopper, 32, 1, "threads, blocks");
     expect({.threads = 1}, kHopper, 32, 0.5, "blocks");
     expect({.threads = 1000}, kHopper, 2, 1, "threads");
+}
+
+// The table's limits, and those that a device reports.
+void expect_same(const MultiprocessorLimits& known, const MultiprocessorLimits& reported) {
+    EXPECT_EQ(known.warps, reported.warps);
+    EXPECT_EQ(known.blocks, reported.blocks);
+    EXPECT_EQ(known.registers, reported.registers);
+    EXPECT_EQ(known.shared_bytes, reported.shared_bytes);
+    EXPECT_EQ(known.shared_bytes_of_block, reported.shared_bytes_of_block);
+    EXPECT_EQ(known.reserved_shared_bytes, reported.reserved_shared_bytes);
+    EXPECT_EQ(known.shared_portion, reported.shared_portion);
+    EXPECT_EQ(known.register_portion, reported.register_portion);
+    EXPECT_EQ(known.partitions, reported.partitions);
+}
+
+TEST(Occupancy, KnowsCapabilities) {
+    std::size_t compared = 0;
+    for (const auto& [capability, limits] : course::known_capabilities()) {
+        for (const auto& [name, reported] : {std::pair<std::string, MultiprocessorLimits>{"7.5", kTuring},
+                                             {"8.0", kAmpere},
+                                             {"9.0", kHopper}}) {
+            if (name != capability) continue;
+            SCOPED_TRACE(name);
+            expect_same(limits, reported);
+            ++compared;
+        }
+    }
+    EXPECT_EQ(compared, 3u);
+}
+
+class CapabilityTest : public course::DeviceTest {};
+
+TEST_F(CapabilityTest, TheTableAgreesWithTheDevice) {
+    cudaDeviceProp properties{};
+    CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
+    const std::string capability = fmt::format("{}.{}", properties.major, properties.minor);
+    for (const course::CapabilityLimits& known : course::known_capabilities()) {
+        if (known.capability == capability) return expect_same(known.limits, course::limits_of(properties));
+    }
+    GTEST_SKIP() << "compute capability " << capability << " is not in the table";
 }
 
 TEST(Occupancy, RefusesABlockThatIsNone) {

@@ -270,6 +270,26 @@ void add_doctor(CommandLine& line) {
     command->callback([&line] { line.action = doctor; });
 }
 
+void add_occupancy(CommandLine& line) {
+    auto* command = line.add(
+        "occupancy", "What if: how many blocks are resident on a multiprocessor, and what changes it",
+        "example: ./course occupancy --threads 256 --registers 40 --shared 16384 --capability 8.6");
+    const auto options = std::make_shared<OccupancyOptions>();
+    command->add_option("--threads", options->threads, "Of a block")->type_name("N")->required();
+    command
+        ->add_option("--registers", options->registers,
+                     "Of a thread, as nvcc -Xptxas -v prints them; without it they are not counted")
+        ->type_name("N");
+    command->add_option("--shared", options->shared, "Bytes of shared memory of a block, static and dynamic")
+        ->type_name("BYTES");
+    command
+        ->add_option("--capability", options->capability,
+                     "Compute capability; without it the device's, or 9.0")
+        ->type_name("X.Y");
+    command->callback(
+        [&line, options] { line.action = [options](const Checkout&) { return show_occupancy(*options); }; });
+}
+
 void add_next(CommandLine& line) {
     auto* command =
         line.add("next", "The next exercise: what it asks, and where to write",
@@ -484,6 +504,7 @@ int run_command_line(int argc, const char* const* argv, const AuthorCommands& au
     const CLI::App* const profile = add_profile(line);
     add_tables(line);
     add_doctor(line);
+    add_occupancy(line);
     add_next(line);
     add_quiz(line);
     add_check(line);

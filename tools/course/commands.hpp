@@ -101,6 +101,18 @@ int update_tables(const Checkout& checkout, bool check_only);
 
 int doctor(const Checkout& checkout);
 
+struct OccupancyOptions {
+    int threads = 0;               // of a block
+    std::optional<int> registers;  // of a thread; none: they are not counted
+    long long shared = 0;          // bytes of a block, static and dynamic
+    std::string capability;        // "9.0"; empty: the device's, or 9.0 if there is none
+};
+// Throws UsageError for a block that no GPU runs, and for an unknown capability.
+std::string occupancy_text(const OccupancyOptions& options);
+// How many blocks are resident on a multiprocessor, what limits them, and at which numbers of
+// registers, bytes and threads that changes.
+int show_occupancy(const OccupancyOptions& options);
+
 // --- The learner's exercises. A name is day05, day05/coalesced, or coalesced; no name: the first exercise that is not solved. ---
 
 struct NextCommand {

@@ -117,8 +117,8 @@ void launch_search(const LocalRule& rule, const Symbol* query, int m, const Data
 // As LocalRule, for the scores of two pairs: 16 bits each of a word.
 struct HalvesRule {
     unsigned match, mismatch, gap;  // the same in both halves
-    // Without a comparison, which takes five instructions for two halves: min(a ^ b, 1) is 0 or 1 in
-    // each half, and 0xffff times that no bits or all. These take three on GPUs that have DPX.
+    // Without a comparison, which takes five instructions for two halves: min(a ^ b, 1) is 0 or 1
+    // in each half, and 0xffff times that no bits or all. These take three on GPUs that have DPX.
     __device__ unsigned cell(unsigned up, unsigned left, unsigned diagonal, unsigned of_a,
                              unsigned of_b) const {
         const unsigned differ = __vminu2(of_a ^ of_b, 0x10001U) * 0xffffU;

@@ -55,9 +55,9 @@ std::string counted_device(const std::filesystem::path& file);
 // "NVIDIA H200", commit... of the file's header: a sentence.
 std::string counters_provenance(const std::filesystem::path& file);
 
-// What limits `version`, which takes so many microseconds: the class of the kernel that takes most of
-// that. "" where it was not profiled, and where the profiler saw less than half of the time: it does
-// not see inside a while node.
+// What limits `version`, which takes so many microseconds: the class of the kernel that takes most
+// of them. "" where it was not profiled, or where the profiler saw less than half of the time. It
+// sees nothing inside a while node, for example.
 std::string limit_of(const std::vector<KernelCounters>& counters, std::string_view problem,
                      std::string_view version, double microseconds);
 

@@ -132,10 +132,11 @@ course::Case make_gridded_case(const course::Dims& size) {
                  contestant.verify = [data, expected, points = gridding->extents()] {
                      if (!*expected)
                          *expected = day37::spread_on_cpu(data->k, data->grid, data->grid, points, kWidth);
+                     const day37::Expected sums = with_weight_of_random_errors(data->expected, data->k);
                      const day37::ErrorOfTerm error = day37::gridding_error(
-                         **expected, points, data->k.size(), kWidth, data->expected.weight.front());
+                         **expected, points, data->k.size(), kWidth, sums.weight.front());
                      course::VerifyResult result =
-                         verify(*data, data->re.to_host(), data->im.to_host(), error);
+                         verify(*data, data->re.to_host(), data->im.to_host(), sums, error);
                      result.damage += data->re.damage() + data->im.damage();
                      return result;
                  };

@@ -135,7 +135,8 @@ std::string limit_of(const std::vector<KernelCounters>& counters, std::string_vi
     double counted = 0;
     for (const KernelCounters& kernel : kernels)
         counted += kernel.microseconds;
-    return 2 * counted < microseconds || kernels.empty() ? "" : kernels.front().limited_by;
+    const std::string limit = kernels.empty() ? "" : kernels.front().limited_by;
+    return 2 * counted < microseconds && limit != "launch" ? "" : limit;
 }
 
 std::string counters_table(const std::vector<KernelCounters>& counters, std::string_view problem) {

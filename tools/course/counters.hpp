@@ -56,8 +56,8 @@ std::string counted_device(const std::filesystem::path& file);
 std::string counters_provenance(const std::filesystem::path& file);
 
 // What limits `version`, which takes so many microseconds: the class of the kernel that takes most
-// of them. "" where it was not profiled, or where the profiler saw less than half of the time, as
-// of copies, or of a while node, into which it does not see. "launch" is right then, too.
+// of them. Empty where it was not profiled, or where the profiler saw less than half of the time:
+// the rest may be copies, or a while node, into which it does not see. But "launch" is right then.
 std::string limit_of(const std::vector<KernelCounters>& counters, std::string_view problem,
                      std::string_view version, double microseconds);
 

@@ -316,6 +316,10 @@ void profile_contestant(const Case& problem, Contestant contestant) {
         fmt::print("{}: cannot run: {}\n", name, contestant.cannot_run);
         return;
     }
+    if (!contestant.not_profiled.empty()) {
+        fmt::print("{}: not profiled: {}\n", name, contestant.not_profiled);
+        return;
+    }
     if (problem.spoil) problem.spoil();
     contestant.launch(nullptr);
     CUDA_CHECK(cudaDeviceSynchronize());

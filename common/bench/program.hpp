@@ -41,6 +41,8 @@ struct Contestant {
     std::function<void(cudaStream_t)> launch{};  // queues the work; can be repeated
     Work work{};
     std::string cannot_run{};  // why not for this problem, or ""
+    // Why a profiler, which repeats each launch many times, does not see it, or "".
+    std::string not_profiled{};
     bool on_host = false;      // runs on the host, inside launch(): timed by the host's clock
     // Set with on_host if launch() waits for work on the device: then its records are the device's.
     bool drives_device = false;

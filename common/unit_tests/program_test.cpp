@@ -76,6 +76,7 @@ class ProgramTest : public course::DeviceTest {
                                result.contestants.back().resources = resources_;
                                result.contestants.back().figures = figures_;
                                result.contestants.back().prepare = prepare_;
+                               result.contestants.back().not_profiled = not_profiled_;
                                result.contestants.back().on_host = drives_device_;
                                result.contestants.back().drives_device = drives_device_;
                                result.derive_figures = derive_figures_;
@@ -131,6 +132,7 @@ class ProgramTest : public course::DeviceTest {
     bool drives_device_ = false;
     bool without_verify_ = false;
     std::size_t profiled_instead_ = 0;  // a size
+    std::string not_profiled_{};
     std::vector<Contestant> plain_loops_;
     std::string out_;
     std::string err_;
@@ -551,6 +553,20 @@ TEST_F(ProgramTest, ProfileTakesTheCaseMadeForIt) {
     EXPECT_EQ(run({"--bench", "--profile", "fill 2000", "--only", "tried"}), 0) << out_ << err_;
     EXPECT_NE(out_.find("profiled: fill 16 / tried\n"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("profiled: fill 2000"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, ProfileLeavesOutWhatHasTooManyLaunches) {
+    not_profiled_ = "32,769 launches";
+    int launches = 0;
+    const Fill counted = [&](auto& out, cudaStream_t stream) {
+        ++launches;
+        fill_right(out, stream);
+    };
+    EXPECT_EQ(run({"--bench", "--profile", "fill 2000"}, counted), 0) << out_ << err_;
+    EXPECT_NE(out_.find("profiled: fill 2000 / right\nfill 2000 / tried: not profiled: 32,769 launches\n"),
+              std::string::npos)
+        << out_;
+    EXPECT_EQ(launches, 0);
 }
 
 TEST_F(ProgramTest, ProfileRefusesWhatItDoesNotKnow) {

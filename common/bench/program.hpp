@@ -43,7 +43,7 @@ struct Contestant {
     std::string cannot_run{};  // why not for this problem, or ""
     // Why a profiler, which repeats each launch many times, does not see it, or "".
     std::string not_profiled{};
-    bool on_host = false;      // runs on the host, inside launch(): timed by the host's clock
+    bool on_host = false;  // runs on the host, inside launch(): timed by the host's clock
     // Set with on_host if launch() waits for work on the device: then its records are the device's.
     bool drives_device = false;
     int plain_loop_repeats = 0;  // of a plain loop (plain_loop.hpp), how often it is timed, at least

@@ -135,6 +135,15 @@ TEST_P(VersionTest, LargePhases) {
     EXPECT_EQ(sums(k, voxels, {}, {.per_phase = is_reduced() ? 0.0 : 7.0}), "");
     // Anything else is within the usual bound.
     EXPECT_EQ(sums(day37::random_samples(9, {4000, 4000, 4000}, kSeed), voxels), "");
+    // The largest phases that range reduction allows for, 2^22, with both signs and all fractions.
+    k = day37::random_samples(8, {1, 1, 1}, kSeed);
+    for (std::size_t m = 0; m < k.size(); ++m) {
+        k.kx[m] = m == 0 ? 0x1p22f : 0x1p22f - static_cast<float>(m) / 4;
+        if (m % 2 == 1) k.kx[m] = -k.kx[m];
+        k.ky[m] = 0;
+        k.kz[m] = 0;
+    }
+    EXPECT_EQ(sums(k, voxels, {}, {.per_phase = is_reduced() ? 0.0 : 7.0}), "");
 }
 
 // k = 0: all voxels have the sum of all mu. Voxels half a turn apart have opposite signs.

@@ -37,6 +37,7 @@ TOLERANCE = 3  # between two runs of the profiler
 
 # Longer names first: "shared memory" is no claim about memory. A text is read in small letters.
 WORDS = [
+    ("constant memory", r"constant (?:memory|cache)"),
     ("shared memory", r"shared memory|shared loads?|shared atomics|bank conflicts?|(?:is|in) one bank"),
     ("special functions", r"special functions?(?: units?)?|exponentials"),
     ("tensor", r"tensor cores?|rate of mma\.sync|takes its operands from registers"),

@@ -108,7 +108,8 @@ def judge(kernel):
        a math unit or issue that is at least 85 % busy while the clock is below 92 % of the highest. Math
        units do not count where SMs have work for less than half of the time, on average.
     2. "launch": a launch takes less than 5 us.
-    3. "barriers": for at least 40 % of the time that warps have, they wait at __syncthreads().
+    3. "barriers": for at least 40 % of the time that warps have, they wait at __syncthreads(),
+       or "constant memory": they wait as long for the constant cache.
     4. "latency": no unit is busy; warps wait for results.
     """
     busy = dict.fromkeys(UNITS, 0) | kernel["busy"]
@@ -150,6 +151,9 @@ def judge(kernel):
     waiting = kernel["stalls"].get("barrier", 0)
     if waiting >= MOSTLY:
         return "barriers", f"{idle}; warps wait at barriers for {100 * waiting:.0f} % of their time"
+    waiting = kernel["stalls"].get("imc_miss", 0)
+    if waiting >= MOSTLY:
+        return "constant memory", f"{idle}; warps wait for the constant cache for {100 * waiting:.0f} % of their time"
     return "latency", f"{idle}; warps wait for results"
 
 

@@ -116,6 +116,9 @@ class Rule(unittest.TestCase):
         self.assertEqual(counters.limit(busy() | {"us": 9.0, "launches": 2}), "launch")
         self.assertEqual(counters.limit(busy() | {"us": 11.0, "launches": 2}), "latency")
         self.assertEqual(counters.limit(busy() | {"stalls": {"barrier": 0.4}}), "barriers")
+        self.assertEqual(counters.limit(busy() | {"stalls": {"imc_miss": 0.4}}), "constant memory")
+        self.assertEqual(counters.limit(busy() | {"stalls": {"imc_miss": 0.39}}), "latency")
+        self.assertEqual(counters.limit(busy(issue=81.0) | {"stalls": {"imc_miss": 0.8}}), "issue")
 
 
     def test_the_reason_has_the_figures_that_decide(self):
@@ -128,6 +131,7 @@ class Rule(unittest.TestCase):
             (busy(ALU=83.0) | {"active": 0.8}, "only 1 % of the SMs have work"),
             (busy() | {"us": 9.0, "launches": 2}, "a launch takes 4.5 us, less than 5$"),
             (busy() | {"stalls": {"barrier": 0.4}}, "wait at barriers for 40 % of their time$"),
+            (busy() | {"stalls": {"imc_miss": 0.8}}, "wait for the constant cache for 80 % of their time$"),
         ):
             self.assertRegex(counters.judge(kernel)[1], reason)
 

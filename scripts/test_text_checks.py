@@ -342,11 +342,12 @@ class Limits(unittest.TestCase):
                 "tensor cores and power": ["tensor", "power"],
                 "each launch reads all edges": [],
                 "launches": ["launch"],
+                "loads from constant memory": ["constant memory"],
         }.items():
             with self.subTest(text):
                 self.assertEqual(check_limits.claims(text), classes)
         for words, _ in check_limits.WORDS:
-            self.assertIn(words, [*counters.UNITS, "power", "barriers", "launch", "latency"])
+            self.assertIn(words, [*counters.UNITS, "power", "barriers", "constant memory", "launch", "latency"])
 
 
 GLOSSARY = """| term | meaning | day | PMPP |

@@ -12,7 +12,7 @@
 namespace course::tool {
 namespace {
 
-const std::array<Advice, 15> kLimits = {{
+const std::array<Advice, 16> kLimits = {{
     {"memory",
      "",
      "move fewer bytes: fuse kernels, read the data once, use smaller types. Near 100 % nothing else helps",
@@ -70,6 +70,10 @@ const std::array<Advice, 15> kLimits = {{
      "",
      "fewer barriers, more work between two of them, shuffles within a warp, or smaller blocks",
      {"day15", "day38"}},
+    {"constant memory",
+     "",
+     "less constant memory than the constant cache of an SM holds, or shared memory in place of it",
+     {"day10", "day37"}},
     {"latency",
      "",
      "more work in flight: independent loads and results per thread, more warps, asynchronous copies",

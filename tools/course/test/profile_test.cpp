@@ -482,7 +482,7 @@ std::set<std::string> matches(const std::string& text, const char* expression) {
 TEST(ProfileWords, ThereAreSomeForEveryClassAndEveryStallThatTheScriptKnows) {
     std::set<std::string> classes = matches(in_the_script("UNITS = {", "\n}"), "    \"([A-Za-z0-9 ]+)\": ");
     EXPECT_EQ(classes.size(), 11U);
-    classes.merge(std::set<std::string>{"power", "launch", "barriers", "latency"});
+    classes.merge(std::set<std::string>{"power", "launch", "barriers", "constant memory", "latency"});
     EXPECT_EQ(names(advice_on_limits()), classes);
 
     const std::string list = in_the_script("STALLS = [", "\n]");

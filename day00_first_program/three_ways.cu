@@ -179,7 +179,8 @@ int main(int argc, char** argv) {
         b[i] = 3.0f - 0.25f * static_cast<float>(i % 7);
     }
 
-    // First the processes: a copy of a process has neither its other threads nor its use of the GPU.
+    // First the processes: a copy of a process has neither its other threads nor its use of the
+    // GPU.
     char way[80];
     add_with_processes(x, n, workers);
     snprintf(way, sizeof way, "processes, %d", workers);

@@ -23,6 +23,7 @@
 //   halves          heat in a plate, each half in a stream
 //   letters         values sent to another process
 //   squares         how crowded is it around a point
+//   details         what a picture has and its blurred copy not
 //
 //   ./course run bug_hunts                        all of them, verified and timed
 //   ./course inspect bug_hunts --only fold     one of them, watched
@@ -115,6 +116,10 @@ Layout letters_layout(const Shape& p) {
 
 Layout squares_layout(const Shape& p) {
     return {.in = {2, p.size()}, .out = {1, p.size()}};
+}
+
+Layout details_layout(const Shape& p) {
+    return {.in = p, .out = p, .terms = 9};  // two blurs, and a difference
 }
 
 Layout recordings_layout(const Shape& p) {
@@ -243,6 +248,9 @@ std::span<const Hunt> hunts() {
             "squares", "how crowded is it around a point",
             [](const Operands& o, cudaStream_t stream) { squares(o.in, as_span(o.out), stream); },
             squares_on_cpu),
+        hunt<details_layout>(
+            "details", "what a picture has and its blurred copy not",
+            [](const Operands& o, cudaStream_t stream) { details(o.in, o.out, stream); }, details_on_cpu),
     });
     return list;
 }

@@ -1,4 +1,4 @@
-// The bug hunts: twenty-one small programs. Here is their host API; each has a file of its own,
+// The bug hunts: twenty-two small programs. Here is their host API; each has a file of its own,
 // <name>.cu, and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
@@ -96,6 +96,11 @@ void gradient(DeviceMatrix<const float> in, DeviceSpan<const float> weights, Dev
 // out = 2 in, by way of buffers of the host. Returns when `out` is complete: no graph can record
 // it.
 void letters(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// out = in - blur(blur(in)): a blur makes of each pixel the mean of itself and the two beside it;
+// the first pixel and the last one of a row keep their values. `out` is as large as `in`. Memory
+// comes from the device's pool.
+void details(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
 
 // Two recordings in order of time: sample i of row 0 was recorded at time i / 4, sample j of row 1
 // at time j / 3, rounded down. At the same time, those of row 0 come first. `in` has two rows,

@@ -38,7 +38,7 @@ std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
 
 int main(int argc, char** argv) {
     const course::Program program{.day = "bug_hunts",
-                                  .title = "twenty-one small kernels; size: rows x columns",
+                                  .title = "twenty-two small kernels; size: rows x columns",
                                   .default_size = {300, 500},
                                   .bench_sizes = {{300, 500}, {4096, 4096}},
                                   .make_cases = all_cases()};

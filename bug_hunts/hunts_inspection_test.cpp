@@ -27,7 +27,8 @@ INSTANTIATE_TEST_SUITE_P(Hunts, Findings,
                          testing::Values("filter", "resample", "vector_matrix", "midpoints", "warp_sums",
                                          "centre_rows", "column_sums", "scale_rows", "transpose", "fold",
                                          "running_sums", "shelves", "relay", "places", "recordings",
-                                         "gradient", "rods", "flood", "halves", "letters", "squares"),
+                                         "gradient", "rods", "flood", "halves", "letters", "squares",
+                                         "details"),
                          ParameterName());
 
 // Several blocks, and a last one that is not full.

@@ -99,13 +99,15 @@ TEST_P(HuntTest, RunsOnTheGivenStream) {
     const std::string& name = GetParam()->name;
     // fold clears first; relay allocates, clears, and frees; flood begins, and has a launch per
     // step; halves allocates, frees, and has two steps and a copy of either half; squares
-    // allocates, clears and frees two arrays, and has a launch per level.
-    const std::size_t expected = name == "squares"  ? 15
-                                 : name == "flood"  ? 9
-                                 : name == "halves" ? 8
-                                 : name == "relay"  ? 4
-                                 : name == "fold"   ? 2
-                                                    : 1;
+    // allocates, clears and frees two arrays, and has a launch per level; details allocates and
+    // frees two matrices, and has three launches.
+    const std::size_t expected = name == "squares"   ? 15
+                                 : name == "flood"   ? 9
+                                 : name == "halves"  ? 8
+                                 : name == "details" ? 7
+                                 : name == "relay"   ? 4
+                                 : name == "fold"    ? 2
+                                                     : 1;
     EXPECT_EQ(work.nodes(), expected)
         << "what is queued on the stream that was given: expected " << expected << ", got " << work.nodes();
     work.run(2);
@@ -259,6 +261,12 @@ TEST(OnCpu, ExamplesWorkedOutByHand) {
          {20, 200 + 4, 40, 400, 30, 300 + 6, 60, 600}},
         {"rods", {.in = {1, 5}, .out = {1, 5}}, {9, 0, 0, -18, 0}, {}, {9, 2, -3, -4, 0}, {9, 6, 5, 4, 0}},
         {"halves", {.in = {5, 1}, .out = {5, 1}}, {9, 0, 0, -18, 0}, {}, {9, 2, -3, -4, 0}, {9, 6, 5, 4, 0}},
+        {"details",
+         {.in = {1, 5}, .out = {1, 5}},
+         {9, 0, 0, -18, 0},
+         {},
+         {0, -2, 3, -14, 0},
+         {18, 6, 5, 22, 0}},
         {"letters", {.in = {1, 2}, .out = {1, 2}}, {1, -3}, {}, {2, -6}, {2, 6}},
         {"squares", {.in = {2, 2}, .out = {1, 2}}, {1, -3, 0, 0}, {}, {2, 2}, {2, 2}},
         {"fold", {.in = {1, 5}, .out = {1, 2}}, {1, 2, 3, 4, -5}, {}, {-1, 6}, {9, 6}},

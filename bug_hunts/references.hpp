@@ -26,6 +26,7 @@ Reference flood_on_cpu;
 Reference halves_on_cpu;
 Reference letters_on_cpu;
 Reference squares_on_cpu;
+Reference details_on_cpu;
 Reference recordings_on_cpu;
 Reference gradient_on_cpu;
 

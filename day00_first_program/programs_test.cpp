@@ -281,4 +281,53 @@ TEST_F(Squares, RefusesWhatIsNoBlockSize) {
                      "THREADS_PER_BLOCK is '" + threads + "'; expected a whole number");
 }
 
+// --- three_ways ----------------------------------------------------------------------------------
+
+using ThreeWays = ProgramsTest;
+
+// Neither too few workers nor too many, and one element more or less than a block.
+TEST_F(ThreeWays, AllAddEveryElement) {
+    struct Case {
+        long n;
+        int workers;
+    };
+    for (const auto& [n, workers] :
+         {Case{1, 1}, {1, 4}, {3, 4}, {31, 2}, {255, 3}, {256, 7}, {257, 64}, {100003, 5}}) {
+        const std::string arguments = std::to_string(n) + " " + std::to_string(workers);
+        const std::string right = std::to_string(n) + " elements are right.";
+        const long blocks = (n + 255) / 256;
+        for (const std::string& way : {"processes, " + std::to_string(workers) + ": ",
+                                       "OpenMP, " + std::to_string(workers) + " threads: ",
+                                       "CUDA, " + std::to_string(blocks) + " blocks of 256 threads: "})
+            expect_prints("three_ways", arguments, way + right);
+    }
+}
+
+// Ten elements for four workers are 2, 3, 2 and 3; for CUDA there is a thread for each.
+TEST_F(ThreeWays, EachWorkerHasTheShareOfItsFormula) {
+    const ShellOutcome outcome = run("three_ways", "10 4");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    std::vector<std::string> workers;
+    std::istringstream text(outcome.text);
+    for (std::string line; std::getline(text, line);) {
+        const std::string before = "    workers: ";
+        if (line.starts_with(before)) workers.push_back(line.substr(before.size()));
+    }
+    const std::string shares = "0 0 1 1 1 2 2 3 3 3";
+    EXPECT_EQ(workers, (std::vector<std::string>{shares, shares, "0 1 2 3 4 5 6 7 8 9"})) << outcome.text;
+}
+
+TEST_F(ThreeWays, FreesWhatItAllocates) {
+    expect_no_leaks("three_ways", "1000 4");
+}
+
+TEST_F(ThreeWays, RefusesNumbersThatAreNone) {
+    for (const std::string n : {"0", "-1", "67108865", "abc", "12x", "1.5"})
+        expect_fails("three_ways", n, 2, "N is '" + n + "'; expected a whole number from 1 to 67108864");
+    for (const std::string workers : {"0", "65", "many"})
+        expect_fails("three_ways", "10 " + workers, 2,
+                     "WORKERS is '" + workers + "'; expected a whole number from 1 to 64");
+    expect_fails("three_ways", "1 2 3", 2, "usage: three_ways [N [WORKERS]]");
+}
+
 }  // namespace

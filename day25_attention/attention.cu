@@ -101,15 +101,18 @@ void fill_rows(DeviceSpan<const float> row, DeviceMatrix<float> out, cudaStream_
                [&]<int WIDTH>() { launch_fill_rows<WIDTH>(row, out, stream); });
 }
 
-float xavier_bound(std::size_t inputs, std::size_t outputs) {
-    return inputs + outputs == 0 ? 0.0f
-                                 : static_cast<float>(std::sqrt(6.0 / static_cast<double>(inputs + outputs)));
+float xavier_scale(Xavier distribution, std::size_t inputs, std::size_t outputs) {
+    if (inputs + outputs == 0) return 0.0f;
+    const double factor = distribution == Xavier::kUniform ? 6.0 : 2.0;
+    return static_cast<float>(std::sqrt(factor / static_cast<double>(inputs + outputs)));
 }
 
-void draw_xavier(DeviceSpan<float> transposed, std::size_t inputs, std::uint64_t seed, std::uint64_t first) {
+void draw_xavier(Xavier distribution, DeviceSpan<float> transposed, std::size_t inputs, std::uint64_t seed,
+                 std::uint64_t first) {
     if (transposed.empty()) return;
     const std::size_t outputs = transposed.size() / inputs;
-    launch_draw_weights(transposed, inputs, outputs, xavier_bound(inputs, outputs), seed, first);
+    launch_draw_weights(distribution, transposed, inputs, outputs,
+                        xavier_scale(distribution, inputs, outputs), seed, first);
     CUDA_CHECK_LAUNCH();
 }
 

@@ -82,19 +82,27 @@ void fill_rows(course::DeviceSpan<const float> row, course::DeviceMatrix<float> 
 void multiply_vector(course::DeviceMatrix<const float> matrix, course::DeviceSpan<const float> vector,
                      course::DeviceSpan<float> out, cudaStream_t stream);
 
-// Xavier's uniform distribution (X. Glorot, Y. Bengio, 2010): +-sqrt(6 / (inputs + outputs)), which
-// keeps the variance from layer to layer.
-float xavier_bound(std::size_t inputs, std::size_t outputs);
+// Xavier's weights (X. Glorot, Y. Bengio, 2010) have the variance 2 / (inputs + outputs), which
+// keeps that of the values from layer to layer. kUniform: all within +-sqrt(6 / (inputs +
+// outputs)). kNormal: few are large, none is more than six standard deviations.
+enum class Xavier { kUniform, kNormal };
 
-// The weight with this number, the same on the CPU and on the device.
-__host__ __device__ inline float xavier_weight(std::uint64_t seed, std::uint64_t number, float bound) {
-    return bound == 0 ? 0.0f : course::Random(seed, number).uniform(-bound, bound);
+// Of kUniform the bound, of kNormal the standard deviation; 0 without inputs and outputs.
+float xavier_scale(Xavier distribution, std::size_t inputs, std::size_t outputs);
+
+// The weight with this number, the same on the CPU and on the device. A uniform one takes one
+// number of the generator, a normal one four.
+__host__ __device__ inline float xavier_weight(Xavier distribution, std::uint64_t seed, std::uint64_t number,
+                                               float scale) {
+    if (scale == 0) return 0.0f;
+    return distribution == Xavier::kUniform ? course::Random(seed, number).uniform(-scale, scale)
+                                            : scale * course::Random(seed, 4 * number).normal();
 }
 
 // Weights first, first + 1, ... of a matrix of `inputs` columns, stored transposed. On the default
 // stream.
-void draw_xavier(course::DeviceSpan<float> transposed, std::size_t inputs, std::uint64_t seed,
-                 std::uint64_t first);
+void draw_xavier(Xavier distribution, course::DeviceSpan<float> transposed, std::size_t inputs,
+                 std::uint64_t seed, std::uint64_t first);
 
 // Does the matrix consist of whole rows of aligned float4?
 template <class T>

@@ -97,8 +97,8 @@ AttentionLayer::AttentionLayer(const AttentionConfig& config, const TokenCounts&
       out_bias_(config.bias ? config.width : 0),
       projected_(most.batch * (most.queries + 2 * most.keys) * config.width),
       heads_(most.batch * most.queries * config.width) {
-    draw_xavier(in_weight_.span(), config.width, seed, 0);
-    draw_xavier(out_weight_.span(), config.width, seed, in_weight_.size());
+    draw_xavier(config.initial, in_weight_.span(), config.width, seed, 0);
+    draw_xavier(config.initial, out_weight_.span(), config.width, seed, in_weight_.size());
     if (in_bias_.size() > 0) {
         CUDA_CHECK(cudaMemset(in_bias_.data(), 0, in_bias_.bytes()));
         CUDA_CHECK(cudaMemset(out_bias_.data(), 0, out_bias_.bytes()));

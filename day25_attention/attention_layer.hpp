@@ -25,6 +25,7 @@ struct AttentionConfig {
     std::size_t width = 0;  // of the tokens, in and out; a multiple of heads
     std::size_t heads = 1;
     bool bias = true;
+    Xavier initial = Xavier::kUniform;  // weights; PyTorch's are uniform, too
 };
 
 // Row-major, in the order of PyTorch's state_dict(). Without bias the last two are empty.
@@ -45,7 +46,8 @@ struct TokenCounts {
 
 class AttentionLayer {
   public:
-    // Allocates memory for up to `most` tokens and draws Xavier's weights; biases are 0. Wq, Wk and
+    // Allocates memory for up to `most` tokens and draws Xavier's weights, of
+    // config.initial; biases are 0. Wq, Wk and
     // Wv count as one matrix of `width` inputs and 3 `width` outputs, as in PyTorch. `version`: an
     // entry of versions().
     // Throws std::invalid_argument unless heads divide width and the version can do heads of this

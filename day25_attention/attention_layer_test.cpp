@@ -32,6 +32,7 @@ using day25::AttentionLayerOnCpu;
 using day25::AttentionWeights;
 using day25::Bounded;
 using day25::TokenCounts;
+using day25::Xavier;
 using day25_test::expect_within;
 using day25_test::Matrix;
 using day25_test::normal;
@@ -164,6 +165,27 @@ TEST_P(AttentionLayerTest, FewerTokensThanItWasMadeFor) {
     expect_within(forward(layer, 8, call), forward(on_cpu, call));
 }
 
+// Of a matrix of weights.
+struct Moments {
+    explicit Moments(const std::vector<float>& weights) {
+        const auto count = static_cast<double>(weights.size());
+        for (const float weight : weights) {
+            const auto w = static_cast<double>(weight);
+            mean += w / count;
+            square += w * w / count;
+            fourth += w * w * w * w / count;
+            most = std::max(most, std::abs(w));
+        }
+        for (std::size_t i = 1; i < weights.size(); ++i)
+            adjacent += static_cast<double>(weights[i - 1]) * static_cast<double>(weights[i]) / count;
+    }
+    double mean = 0;
+    double square = 0;
+    double fourth = 0;
+    double most = 0;
+    double adjacent = 0;  // the mean product of two adjacent ones
+};
+
 // The device and the CPU draw the same weights, spread over the whole range of Xavier's bounds;
 // another seed draws others.
 TEST_P(AttentionLayerTest, DrawsXavierWeights) {
@@ -179,20 +201,13 @@ TEST_P(AttentionLayerTest, DrawsXavierWeights) {
     EXPECT_NE(weights.in_weight, AttentionLayer(config, {1, 1, 1}, version(), kSeed + 1).weights().in_weight);
 
     const auto check = [](const std::vector<float>& weight, double bound) {
-        double sum = 0;
-        double squares = 0;
-        double most = 0;
-        for (const float w : weight) {
-            sum += static_cast<double>(w);
-            squares += static_cast<double>(w) * static_cast<double>(w);
-            most = std::max(most, std::abs(static_cast<double>(w)));
-        }
-        const auto count = static_cast<double>(weight.size());
-        EXPECT_LE(most, bound);
-        EXPECT_GT(most, 0.99 * bound);
+        const Moments moments(weight);
+        EXPECT_LE(moments.most, bound);
+        EXPECT_GT(moments.most, 0.99 * bound);
         // Mean 0 and variance bound^2 / 3, each to five standard deviations.
-        EXPECT_LT(std::abs(sum / count), 5 * bound / std::sqrt(3 * count));
-        EXPECT_NEAR(squares / count, bound * bound / 3, 5 * bound * bound * std::sqrt(4.0 / 45 / count));
+        const auto count = static_cast<double>(weight.size());
+        EXPECT_LT(std::abs(moments.mean), 5 * bound / std::sqrt(3 * count));
+        EXPECT_NEAR(moments.square, bound * bound / 3, 5 * bound * bound * std::sqrt(4.0 / 45 / count));
         std::vector<float> sorted = weight;
         std::ranges::sort(sorted);
         // Of 24 random bits some are drawn twice, but hardly more.
@@ -202,6 +217,75 @@ TEST_P(AttentionLayerTest, DrawsXavierWeights) {
     check(weights.out_weight, std::sqrt(6.0 / (2 * kWidth)) * (1 + 1e-7));
     std::vector<float> head_of_in(weights.in_weight.begin(), weights.in_weight.begin() + kWidth * kWidth);
     EXPECT_NE(head_of_in, weights.out_weight);
+}
+
+// The same variance as the uniform weights, 2 / (inputs + outputs), but without their bound: of so
+// many normal ones some are beyond three standard deviations.
+TEST_P(AttentionLayerTest, DrawsNormalXavierWeights) {
+    constexpr std::size_t kWidth = 36;
+    const AttentionConfig config{kWidth, 4, true, Xavier::kNormal};
+    const AttentionWeights weights = AttentionLayer(config, {1, 1, 1}, version(), kSeed).weights();
+    const AttentionLayerOnCpu on_cpu(config, kSeed);
+    EXPECT_EQ(weights.in_weight, on_cpu.weights().in_weight);
+    EXPECT_EQ(weights.out_weight, on_cpu.weights().out_weight);
+    EXPECT_EQ(weights.in_bias, std::vector<float>(3 * kWidth));
+    EXPECT_NE(weights.in_weight,
+              AttentionLayer({kWidth, 4, true}, {1, 1, 1}, version(), kSeed).weights().in_weight);
+
+    const auto check = [](const std::vector<float>& weight, double variance) {
+        const Moments moments(weight);
+        const auto count = static_cast<double>(weight.size());
+        const double deviation = std::sqrt(variance);
+        // To five standard deviations each. A sum of twelve uniform numbers has a fourth moment of
+        // 2.9 variances squared (a normal one: 3, a uniform one: 1.8), and an eighth one below 105.
+        EXPECT_LT(std::abs(moments.mean), 5 * deviation / std::sqrt(count));
+        EXPECT_NEAR(moments.square, variance, 5 * variance * std::sqrt(1.9 / count));
+        EXPECT_NEAR(moments.fourth / (variance * variance), 2.9, 5 * std::sqrt(105 / count));
+        EXPECT_GT(moments.most, 2.5 * deviation);
+        EXPECT_LT(moments.most, 6 * deviation);
+    };
+    check(weights.in_weight, 2.0 / (4 * kWidth));
+    check(weights.out_weight, 2.0 / (2 * kWidth));
+    EXPECT_NE(std::vector<float>(weights.in_weight.begin(), weights.in_weight.begin() + kWidth * kWidth),
+              weights.out_weight);
+}
+
+// A matrix large enough that 1 % shows: variances and bounds against the formula.
+TEST(Xavier, HasTheVarianceOfTheFormula) {
+    struct Case {
+        std::size_t inputs;
+        std::size_t outputs;
+    };
+    for (const auto& [inputs, outputs] : {Case{1, 200000}, {200000, 1}, {300, 700}, {512, 512}}) {
+        SCOPED_TRACE(std::to_string(inputs) + " inputs, " + std::to_string(outputs) + " outputs");
+        const std::size_t count = inputs * outputs;
+        const double variance = 2.0 / static_cast<double>(inputs + outputs);
+        for (const Xavier distribution : {Xavier::kUniform, Xavier::kNormal}) {
+            DeviceBuffer<float> drawn(std::vector<float>(count, std::nanf("")));
+            day25::draw_xavier(distribution, drawn.span(), inputs, kSeed, 0);
+            const Moments moments(drawn.to_host());
+            // Fourth moments of 1.8 and 2.9 variances squared; each to five standard deviations.
+            const double spread = distribution == Xavier::kUniform ? 0.8 : 1.9;
+            EXPECT_LT(std::abs(moments.mean), 5 * std::sqrt(variance / static_cast<double>(count)));
+            EXPECT_NEAR(moments.square, variance,
+                        5 * variance * std::sqrt(spread / static_cast<double>(count)));
+            EXPECT_LT(std::abs(moments.adjacent), 5 * variance / std::sqrt(static_cast<double>(count)));
+            const double bound = std::sqrt(3 * variance);
+            if (distribution == Xavier::kUniform) {
+                EXPECT_LE(moments.most, bound * (1 + 1e-7));
+                EXPECT_GT(moments.most, 0.999 * bound);
+            } else {
+                EXPECT_GT(moments.most, 4 * std::sqrt(variance));
+            }
+        }
+    }
+}
+
+TEST(Xavier, OfAMatrixWithoutElementsIsNothing) {
+    for (const Xavier distribution : {Xavier::kUniform, Xavier::kNormal}) {
+        EXPECT_EQ(day25::xavier_scale(distribution, 0, 0), 0);
+        EXPECT_NO_THROW(day25::draw_xavier(distribution, {}, 0, kSeed, 0));
+    }
 }
 
 TEST_P(AttentionLayerTest, GivesBackTheWeightsItWasGiven) {

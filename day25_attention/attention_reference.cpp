@@ -250,7 +250,7 @@ AttentionLayerOnCpu::AttentionLayerOnCpu(const AttentionConfig& config, std::uin
     const auto draw = [&](std::size_t outputs) {
         std::vector<float> weight(outputs * width);
         for (float& w : weight)
-            w = xavier_weight(seed, number++, xavier_bound(width, outputs));
+            w = xavier_weight(config.initial, seed, number++, xavier_scale(config.initial, width, outputs));
         return weight;
     };
     weights_.in_weight = draw(3 * width);

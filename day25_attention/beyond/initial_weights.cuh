@@ -18,19 +18,19 @@ constexpr int kDrawThreads = 256;
 // Cost removed: drawing on the host and copying; a generator state for each thread.
 // Still limits it: memory, one store per weight.
 __global__ void __launch_bounds__(kDrawThreads)
-    draw_weights(DeviceSpan<float> transposed, std::size_t inputs, std::size_t outputs, float bound,
-                 std::uint64_t seed, std::uint64_t first) {
+    draw_weights(Xavier distribution, DeviceSpan<float> transposed, std::size_t inputs, std::size_t outputs,
+                 float scale, std::uint64_t seed, std::uint64_t first) {
     const std::size_t i = static_cast<std::size_t>(blockIdx.x) * kDrawThreads + threadIdx.x;
     if (i >= transposed.size()) return;
     const std::size_t input = i / outputs;
     const std::size_t output = i % outputs;
-    transposed[i] = xavier_weight(seed, first + output * inputs + input, bound);
+    transposed[i] = xavier_weight(distribution, seed, first + output * inputs + input, scale);
 }
 
-inline void launch_draw_weights(DeviceSpan<float> transposed, std::size_t inputs, std::size_t outputs,
-                                float bound, std::uint64_t seed, std::uint64_t first) {
+inline void launch_draw_weights(Xavier distribution, DeviceSpan<float> transposed, std::size_t inputs,
+                                std::size_t outputs, float scale, std::uint64_t seed, std::uint64_t first) {
     const unsigned grid = course::blocks_for(transposed.size(), kDrawThreads);
-    draw_weights<<<grid, kDrawThreads>>>(transposed, inputs, outputs, bound, seed, first);
+    draw_weights<<<grid, kDrawThreads>>>(distribution, transposed, inputs, outputs, scale, seed, first);
 }
 
 }  // namespace day25

@@ -1,6 +1,6 @@
 // Day 46, beyond: one iteration of expectation-maximisation. The log of the density of all
-// components is a matrix product (gaussian_mixture.hpp), and the log of the mixture's density at a
-// point is the log-sum-exp of a row, so the expectation is the fused reduction of
+// components is a matrix product (gaussian_mixture.hpp). The log of the mixture's density at a
+// point is the log-sum-exp of a row. So the expectation is the fused reduction of
 // reduce_in_matmul.cuh: the n x k matrix is never written. The maximisation computes its elements
 // once more, where it uses them, as the backward pass of day 34 does.
 //

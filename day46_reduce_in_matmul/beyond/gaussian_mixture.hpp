@@ -52,9 +52,9 @@ struct MixtureFit {
 // Starts with the mixture `start`. A component whose responsibilities are all 0 keeps its mean and
 // variance, has weight 0 from then on, and does not return. The result is the same in every run, to
 // the last bit. Points are vectors of d numbers, one after the other. Throws std::invalid_argument
-// for points and a start that do not fit together, for d = 0 or above kMostCoordinates, without
-// points, components or iterations, for weights that are negative or whose sum is 0, for a variance
-// or floor that is not above 0, and for numbers that are not finite.
+// for points and a start that do not fit together, for d = 0 or above kMostCoordinates, and without
+// points, components or iterations. Numbers must be finite, weights at least 0 with a sum above 0,
+// and variances and the floor above 0.
 inline constexpr std::size_t kMostCoordinates = 4096;
 MixtureFit<float> fit_mixture(std::span<const float> points, const Mixture<float>& start, std::size_t d,
                               const MixtureOptions& options = {});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "beyond/operator_scan.hpp"
+#include "beyond/selective_scan_bench.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -71,7 +72,13 @@ course::UsualCase<Data<T>> usual_case(const std::string& name, const std::string
     return usual;
 }
 
+// Four extents are those of a selective scan (beyond/selective_scan_bench.hpp).
+bool is_selective(const course::Dims& size) {
+    return size.size() == 4;
+}
+
 course::Case sum_case(const course::Dims& size) {
+    if (is_selective(size)) return {};
     const std::size_t n = course::only_extent(size, "elements");
     auto usual = usual_case<float>("inclusive sum", "float", n);
     usual.versions(day16::versions(), n, [](const auto& version, Data<float>& data, cudaStream_t stream) {
@@ -83,6 +90,7 @@ course::Case sum_case(const course::Dims& size) {
 // Other elements: the fastest version alone.
 template <class T>
 course::Case integer_case(const course::Dims& size) {
+    if (is_selective(size)) return {};
     const std::size_t n = course::only_extent(size, "elements");
     const std::string dtype = sizeof(T) == 4 ? "int32" : "int64";
     auto usual = usual_case<T>("inclusive sum of " + dtype, dtype, n);
@@ -119,6 +127,7 @@ struct KeyData : Arrays<float> {
 };
 
 course::Case key_case(const course::Dims& size) {
+    if (is_selective(size)) return {};
     const std::size_t n = course::only_extent(size, "elements");
     const auto bytes = static_cast<double>(n) * 4;
     const course::Work work{.bytes = 3 * bytes, .written = bytes, .flops = static_cast<double>(n)};
@@ -143,9 +152,17 @@ course::Case key_case(const course::Dims& size) {
 int main(int argc, char** argv) {
     const course::Program program{
         .day = "day16_scan",
-        .title = "the inclusive prefix sum of n floats or integers, and sums by key",
+        .title = "the inclusive prefix sum of n floats or integers, sums by key, and selective scans",
         .default_size = {1 << 18},
-        .bench_sizes = {{1 << 16}, {1 << 20}, {1 << 22}, {1 << 24}, {1 << 26}, {1 << 28}},
-        .make_cases = {sum_case, integer_case<std::int32_t>, integer_case<std::int64_t>, key_case}};
+        .bench_sizes = {{1 << 16},
+                        {1 << 20},
+                        {1 << 22},
+                        {1 << 24},
+                        {1 << 26},
+                        {1 << 28},
+                        {8, 1536, 2048, 16},
+                        {1, 1536, 16384, 16}},
+        .make_cases = {sum_case, integer_case<std::int32_t>, integer_case<std::int64_t>, key_case,
+                       day16::make_selective_case}};
     return course::run_program(program, argc, argv);
 }

@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <cmath>
 #include <vector>
 
 namespace day16 {
@@ -39,5 +40,26 @@ void scan_plainly(std::span<const T> in, std::span<T> out, int threads) {
 template void scan_plainly(std::span<const float>, std::span<float>, int);
 template void scan_plainly(std::span<const std::int32_t>, std::span<std::int32_t>, int);
 template void scan_plainly(std::span<const std::int64_t>, std::span<std::int64_t>, int);
+
+void selective_scan_plainly(const SelectiveInputs& in, std::span<float> y, int threads) {
+    const auto [batch, channels, length, states] = in.shape;
+#pragma omp parallel for num_threads(threads)
+    for (std::size_t row = 0; row < batch * channels; ++row) {
+        const std::size_t channel = row % channels;
+        const std::size_t first = row * length;
+        for (std::size_t t = 0; t < length; ++t)
+            y[first + t] = in.d[channel] * in.x[first + t];
+        for (std::size_t n = 0; n < states; ++n) {
+            const float a = in.a[channel * states + n];
+            const std::size_t inputs = (row / channels * states + n) * length;
+            float h = 0;
+            for (std::size_t t = 0; t < length; ++t) {
+                const float delta = in.delta[first + t];
+                h = std::exp(delta * a) * h + delta * in.x[first + t] * in.b[inputs + t];
+                y[first + t] += in.c[inputs + t] * h;
+            }
+        }
+    }
+}
 
 }  // namespace day16

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "beyond/gaussian_mixture_bench.hpp"
 #include "beyond/k_means_bench.hpp"
 #include "common/bench/program.hpp"
 #include "common/check/data_pattern.hpp"
@@ -176,7 +177,8 @@ int main(int argc, char** argv) {
                                             {8192, 8192, 256},
                                             {1024, 1000000, 64},
                                             {1024, 1000000, 256},
-                                            {1000000, 10000, 64}},
+                                            {1000000, 10000, 64},
+                                            {100000, 100, 64}},
                             .make_cases = {}};  // below
     for (const course::Metric metric : {course::Metric::kDot, course::Metric::kSquaredL2}) {
         program.make_cases.push_back(
@@ -184,6 +186,9 @@ int main(int argc, char** argv) {
     }
     program.make_cases.push_back(
         [](const course::Dims& size) { return make_k_means(size == kDefault ? kDefaultOfKMeans : size); });
+    program.make_cases.push_back([](const course::Dims& size) {
+        return day46::make_mixture_case(size == kDefault ? kDefaultOfKMeans : size);
+    });
     program.add_options = [&](CLI::App& app, course::Program& own) { add_options(app, own, clusters); };
     return course::run_program(program, argc, argv);
 }

@@ -749,6 +749,72 @@ def energy_peers(words):
     yield "torch_compile", once, lambda: check(once)
 
 
+def selective_scan_peers(words):
+    """The recurrence of a state space model: step by step, as a CUDA graph, and as a scan."""
+    batch, channels, length, states = numbers(words[1])
+    torch.manual_seed(1)
+    random = lambda *extents: torch.randn(*extents, device="cuda")
+    x, b, c, d = random(batch, channels, length), *(random(batch, states, length) for _ in "bc"), random(channels)
+    delta = 0.001 * torch.exp(torch.rand(batch, channels, length, device="cuda") * math.log(100))
+    a = -torch.arange(1, states + 1, device="cuda", dtype=torch.float32).repeat(channels, 1)
+
+    def pairs(delta, x, b):
+        factors = torch.exp(delta[:, :, None, :] * a.to(delta)[None, :, :, None])
+        return factors, (delta * x)[:, :, None, :] * b[:, None, :, :]
+
+    def check(work):
+        rows = slice(0, min(channels, 64))
+        h, expected = 0, []
+        wide = [t.double() for t in (delta[:, rows], x[:, rows], b, c)]
+        for t in range(length):
+            factor = torch.exp(wide[0][:, :, t, None] * a[rows].double())
+            h = factor * h + (wide[0][:, :, t] * wide[1][:, :, t])[:, :, None] * wide[2][:, None, :, t]
+            expected.append((h * wide[3][:, None, :, t]).sum(-1))
+        expected = torch.stack(expected, -1) + d[rows, None].double() * wide[1]
+        return relative_error(lambda: work()[:, rows], expected), 1e-4
+
+    y = torch.empty_like(x)
+
+    def steps():
+        h = torch.zeros(batch, channels, states, device="cuda")
+        for t in range(length):
+            factor, offset = pairs(delta[:, :, t, None], x[:, :, t, None], b[:, :, t, None])
+            h = torch.addcmul(offset[..., 0], factor[..., 0], h)
+            y[:, :, t] = (h @ c[:, :, t, None])[..., 0]
+        return y.addcmul_(d[:, None], x)
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        steps()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        steps()
+
+    def replayed():
+        graph.replay()
+        return y
+
+    yield "pytorch_graph", graph.replay, lambda: check(replayed)
+
+    try:
+        from torch._higher_order_ops.associative_scan import associative_scan
+    except ImportError as error:
+        print(f"left out: torch_compile ({error})", file=sys.stderr)
+        return
+
+    def combine(left, right):
+        return left[0] * right[0], right[0] * left[1] + right[1]
+
+    def by_scan(delta, x, b, c, d):
+        h = associative_scan(combine, pairs(delta, x, b), dim=3, combine_mode="pointwise")[1]
+        return (h * c[:, None, :, :]).sum(2) + d[:, None] * x
+
+    function = compiled(by_scan)
+    scan = lambda: function(delta, x, b, c, d)
+    yield "torch_compile", scan, lambda: check(scan)
+
+
 def max_pool_peers(words):
     n, c, h, w, window, stride = numbers(words[1])
     x = torch.randn(n, c, h, w, device="cuda")
@@ -822,6 +888,7 @@ PEERS = {
     "nearest_neighbours": neighbour_peers,
     "causal_scores": causal_score_peers,
     "argmin": argmin_peers,
+    "selective_scan": selective_scan_peers,
     "softmax": softmax_peers,
     "sum": sum_peers,
     "gaussian_blur": blur_peers,

@@ -28,8 +28,8 @@ const CostTable& shipped_costs();
 CostTable read_cost_table(const std::filesystem::path& file);
 std::string to_json_lines(const CostTable& table);
 
-// The table in `file` if there is one and it is of `device`; otherwise the one that ships. Throws as
-// read_cost_table().
+// The table in `file` if there is one and it is of `device`; otherwise the one that ships. Throws
+// as read_cost_table().
 CostTable costs_for(const std::string& device, const std::filesystem::path& file);
 
 // Where `./course tune` writes the table: $COURSE_TILE_COSTS, or tile_costs.jsonl in the build

@@ -20,10 +20,10 @@
 // Scratch memory: 4 quarters of A, 4 of B, 7 of C, and what the dispatcher needs: at 4096, 252 MB.
 //
 // The error. Let |a| <= a, |b| <= b, h = k / 2, and u = 2^-24. S of s terms and T of t terms have
-// elements of at most s a and t b; a product of S and T is off by at most
-// (h + (s - 1) + (t - 1)) u h s a t b, to first order in u: h terms, each with the roundings of its two factors.
-// Adding up at most four products multiplies each by up to three more factors (1 + u). In C12, C21
-// and C22 the products have s t = 1, 9, 4 and 4: together 18. s and t are at most 4, so
+// elements of at most s a and t b; a product of S and T is off by at most (h + (s - 1) + (t - 1)) u
+// h s a t b, to first order in u: h terms, each with the roundings of its two factors. Adding up at
+// most four products multiplies each by up to three more factors (1 + u). In C12, C21 and C22 the
+// products have s t = 1, 9, 4 and 4: together 18. s and t are at most 4, so
 //
 //     |error| <= 18 h (h + 9) u a b,      beside k^2 u a b = 4 h^2 u a b for the sums of C = A B.
 //

@@ -65,8 +65,8 @@ void syrk(const Syrk& problem, cudaStream_t stream);
 void symm(const Symm& problem, cudaStream_t stream);
 void trmm(const Trmm& problem, cudaStream_t stream);
 
-// The row of tile i of a triangle whose row r has r + 1 tiles: the largest r for which r (r + 1) / 2
-// is at most i.
+// The row of tile i of a triangle whose row r has r + 1 tiles: the largest r for which r (r + 1) /
+// 2 is at most i.
 __host__ __device__ inline unsigned row_in_triangle(unsigned i) {
     const auto before = [](unsigned row) { return static_cast<unsigned long long>(row) * (row + 1) / 2; };
     // r^2 + r - 2 i = 0. The square root of a float may be off by one row, so it is checked.

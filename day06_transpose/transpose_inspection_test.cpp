@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "beyond/swizzle.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/test/device_test.hpp"
@@ -204,5 +205,34 @@ TEST_P(Packs, OfHalvesHaveNoBankConflictsEither) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transpose, Packs, testing::Values(Claim{"vectorised", 0, 0}), version_name);
+
+// beyond/swizzle.cu: rows are stored and columns loaded without a conflict, whatever the sizes.
+// Without the XOR, the lanes of a phase meet.
+TEST(Swizzle, LeavesNoConflicts) {
+    if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
+    struct Counted {
+        day06::SwizzledTile tile;
+        double plain;  // wavefronts of a load without the XOR; the bytes need access_bytes / 4
+    };
+    for (const auto& [tile, plain] : {Counted{{128, 4, 4}, 32},
+                                      {{256, 16, 4}, 32},
+                                      {{128, 16, 2}, 32},
+                                      {{64, 16, 2}, 16},
+                                      {{32, 8, 4}, 8}}) {
+        const std::string text = std::to_string(tile.row_bytes) + " and " + std::to_string(tile.access_bytes);
+        DeviceBuffer<unsigned> out(64);
+        for (const bool swizzle : {true, false}) {
+            const course::Inspection seen =
+                course::inspect([&] { day06::launch_rows_then_columns(tile, swizzle, out.data(), nullptr); });
+            const double needed = tile.access_bytes / 4.0;
+            EXPECT_TRUE(on_average(requests(seen, Space::kShared, Operation::kLoad), swizzle ? needed : plain,
+                                   "load from a column", "wavefronts"))
+                << text;
+            EXPECT_TRUE(on_average(requests(seen, Space::kShared, Operation::kStore), needed,
+                                   "store to a row", "wavefronts"))
+                << text;
+        }
+    }
+}
 
 }  // namespace

@@ -18,8 +18,8 @@
 //
 // The number of SMs, and the number of blocks that each of them can run, come from the device: an
 // SM of a consumer card has 100 KB of shared memory, an H200's 228. On a GPU that is not Hopper,
-// the time of a step follows from its clock and its FP32 lanes: an estimate, which the tuner
-// replaces where it runs.
+// the time of a step follows from its clock and its FP32 lanes: an estimate, which `./course tune`
+// replaces by a table of that GPU (cost_table.hpp).
 //
 // A C of a few rows or columns would leave most of any tile empty. Such a product is memory-bound,
 // and a kernel without tiles runs (thin.cu). With a short K, the stores of C are the limit
@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "beyond.hpp"
+#include "cost_table.hpp"
 #include "launch.hpp"
 #include "shallow.hpp"
 #include "thin.hpp"
@@ -45,26 +46,18 @@
 namespace gemm {
 namespace {
 
-constexpr TileCost kCosts[] = {
-#include "../tune/h200.inc"
-};
-
-// The GPU of the table. The tuner says what to write here when it has written another.
-constexpr int kTableCapability = 90;
-constexpr int kTableClockKhz = 1'980'000;
-
 // Predictions are no more accurate than that. They do not model the L2 cache, and a larger tile
 // loads less: among choices predicted to be about as fast, it is preferred.
 constexpr double kDoubt = 1.02;
 
-const TileCost& cost_of(const TileKernels& tile, bool aligned) {
-    const auto* const found = std::ranges::find_if(
-        kCosts, [&](const TileCost& cost) { return cost.name == tile.name && cost.aligned == aligned; });
+const TileCost& cost_of(const CostTable& table, const TileKernels& tile, bool aligned) {
+    const auto found = std::ranges::find_if(
+        table.costs, [&](const TileCost& cost) { return cost.name == tile.name && cost.aligned == aligned; });
     const auto measured = [&](const std::array<double, kMostBlocks>& costs) {
         return std::all_of(costs.begin(), costs.begin() + tile.most_blocks,
                            [](double cost) { return cost > 0; });
     };
-    if (found == std::end(kCosts) || !measured(found->whole_step) || !measured(found->whole) ||
+    if (found == table.costs.end() || !measured(found->whole_step) || !measured(found->whole) ||
         !measured(found->shared_step) || !measured(found->shared) || found->owner < 0) {
         throw std::logic_error("dispatcher: the table of costs lacks costs of tile " +
                                std::string(tile.name) + "; expected that gemm_ladder_tune has written it");
@@ -92,21 +85,22 @@ double fp32_lanes(int capability) {
 // The time of a step on `gpu` when `blocks` blocks run on each SM and the table has `measured`. On
 // another kind of GPU than the table's, a step takes as many cycles, or more if its multiply-adds
 // do.
-double step_time(const Gpu& gpu, const TileKernels& tile, std::size_t blocks, double measured) {
-    if (gpu.capability == kTableCapability) return measured;
-    const int clock_khz = gpu.clock_khz > 0 ? gpu.clock_khz : kTableClockKhz;
+double step_time(const CostTable& table, const Gpu& gpu, const TileKernels& tile, std::size_t blocks,
+                 double measured) {
+    if (gpu.capability == table.capability) return measured;
+    const int clock_khz = gpu.clock_khz > 0 ? gpu.clock_khz : table.clock_khz;
     const double cycles_per_microsecond = clock_khz / 1000.0;
     const double multiply_adds =
         static_cast<double>(blocks) * tile.bm * tile.bn * tile.bk / fp32_lanes(gpu.capability);
-    return std::max(measured * kTableClockKhz / 1000, multiply_adds) / cycles_per_microsecond;
+    return std::max(measured * table.clock_khz / 1000, multiply_adds) / cycles_per_microsecond;
 }
 
 // The costs of a tile on `gpu`.
-TileCost cost_on(const Gpu& gpu, const TileKernels& tile, bool aligned) {
-    TileCost cost = cost_of(tile, aligned);
+TileCost cost_on(const CostTable& table, const Gpu& gpu, const TileKernels& tile, bool aligned) {
+    TileCost cost = cost_of(table, tile, aligned);
     for (std::size_t i = 0; i < kMostBlocks; ++i) {
-        cost.whole_step[i] = step_time(gpu, tile, i + 1, cost.whole_step[i]);
-        cost.shared_step[i] = step_time(gpu, tile, i + 1, cost.shared_step[i]);
+        cost.whole_step[i] = step_time(table, gpu, tile, i + 1, cost.whole_step[i]);
+        cost.shared_step[i] = step_time(table, gpu, tile, i + 1, cost.shared_step[i]);
     }
     return cost;
 }
@@ -137,7 +131,7 @@ ScratchSize scratch_of(const Shape& shape) {
     if (is_worth_a_shallow_kernel(shape)) return {};
     ScratchSize most;
     for (const bool aligned : {false, true}) {
-        const Choice choice = choose(shape, aligned, current_gpu());
+        const Choice choice = choose(shape, aligned, current_gpu(), costs_of_current_gpu());
         if (choice.shared_by == 0) continue;
         const ScratchSize size = choice.tile->shared.scratch(shape);
         most = {std::max(most.partial, size.partial), std::max(most.tickets, size.tickets)};
@@ -149,7 +143,7 @@ void launch(const Sgemm& gemm, cudaStream_t stream) {
     const Shape shape{gemm.m(), gemm.n(), gemm.k()};
     if (is_worth_a_thin_kernel(shape)) return launch_thin(thin_blocks(), gemm, stream);
     if (is_worth_a_shallow_kernel(shape)) return launch_shallow(gemm, stream);
-    const Choice choice = choose(shape, rows_are_whole_packs(gemm), current_gpu());
+    const Choice choice = choose(shape, rows_are_whole_packs(gemm), current_gpu(), costs_of_current_gpu());
     if (choice.shared_by == 0) {
         choice.tile->whole.launch(gemm, stream);
     } else {
@@ -159,7 +153,7 @@ void launch(const Sgemm& gemm, cudaStream_t stream) {
 
 // Of the kernel for large squares: which kernel runs depends on the shape.
 course::KernelResources resources() {
-    const Choice choice = choose({4096, 4096, 4096}, true, current_gpu());
+    const Choice choice = choose({4096, 4096, 4096}, true, current_gpu(), costs_of_current_gpu());
     return choice.shared_by == 0 ? choice.tile->whole.resources() : choice.tile->shared.resources();
 }
 
@@ -203,13 +197,17 @@ int resident_blocks(const TileKernels& tile, const Gpu& gpu) {
 }
 
 Choice choose(const Shape& shape, bool aligned, const Gpu& gpu) {
+    return choose(shape, aligned, gpu, shipped_costs());
+}
+
+Choice choose(const Shape& shape, bool aligned, const Gpu& gpu, const CostTable& table) {
     if (gpu.multiprocessors == 0)
         throw std::invalid_argument("choose: multiprocessors is 0; expected at least 1");
     std::vector<Choice> choices;
     for (const TileKernels& tile : tiles()) {
         const int most_blocks = resident_blocks(tile, gpu);
         if (most_blocks == 0) continue;
-        const TileCost cost = cost_on(gpu, tile, aligned);
+        const TileCost cost = cost_on(table, gpu, tile, aligned);
         const Work work = work_of(tile, shape);
         choices.push_back({&tile, 0, time_of_whole(cost, work, most_blocks, gpu.multiprocessors)});
         for (int blocks = 1; blocks <= most_blocks; ++blocks) {

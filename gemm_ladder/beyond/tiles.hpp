@@ -70,10 +70,10 @@ struct Choice {
     double microseconds = 0;  // as predicted
 };
 
-// The fastest of all tiles and both ways on that GPU, by the table of costs in tune/; of those that
-// are predicted to be about as fast, the largest tile. `aligned`: rows of A, B and C start at
-// multiples of 16 bytes, and N and K are multiples of 4. Throws std::invalid_argument when the GPU
-// has no multiprocessors, or too little shared memory for any tile.
+// The fastest of all tiles and both ways on that GPU, by the table of costs that ships (tune/); of
+// those that are predicted to be about as fast, the largest tile. `aligned`: rows of A, B and C
+// start at multiples of 16 bytes, and N and K are multiples of 4. Throws std::invalid_argument when
+// the GPU has no multiprocessors, or too little shared memory for any tile.
 Choice choose(const Shape& shape, bool aligned, const Gpu& gpu);
 
 }  // namespace gemm

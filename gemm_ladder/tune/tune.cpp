@@ -1,7 +1,8 @@
 // Measures what the dispatcher (step 14) must know of each tile on the GPU at hand, and writes the
 // table that it reads.
 //
-//     gemm_ladder_tune --table gemm_ladder/tune/h200.inc
+//     ./course tune                                          for this machine (cost_table.hpp)
+//     gemm_ladder_tune --table gemm_ladder/tune/h200.inc     the one that ships
 //
 // For each tile, with 1, 2, ... blocks on each multiprocessor: C has as many tiles as there are
 // blocks, so all of them run at the same time. Two lengths of K give the time of a step and what a
@@ -12,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <span>
@@ -19,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "../beyond/cost_table.hpp"
 #include "../beyond/tiles.hpp"
 #include "../scratch.hpp"
 #include "common/bench/benchmark.hpp"
@@ -61,7 +64,7 @@ double time_of(const Shape& shape, bool aligned, const gemm::ScratchSize& scratc
                            .b = {b_device.span(), shape.k, shape.n, shape.n + padding},
                            .c = {c_device.span(), shape.m, shape.n, shape.n + padding},
                            .scratch = scratch.view()};
-    course::RepeatLimits limits;
+    course::RepeatLimits limits{.max_seconds = 0.1};
     if (course::is_cpu_stand_in()) limits = {.min_repeats = 3, .max_repeats = 3, .max_seconds = 0.01};
     return course::measure_warm(
                "tile", [&](cudaStream_t stream) { launch(gemm, stream); }, limits)
@@ -69,8 +72,10 @@ double time_of(const Shape& shape, bool aligned, const gemm::ScratchSize& scratc
            1000;
 }
 
-std::string list(const std::vector<double>& values) {
-    return fmt::format("{{{:.4f}}}", fmt::join(values, ", "));
+// The costs with 1, 2, ... `blocks` blocks, as C++.
+std::string list(const std::array<double, gemm::kMostBlocks>& costs, int blocks) {
+    return fmt::format("{{{:.4f}}}",
+                       fmt::join(std::span(costs).first(static_cast<std::size_t>(blocks)), ", "));
 }
 
 // Time as a straight line over the number of steps: what it begins with, and what each step adds.
@@ -105,19 +110,22 @@ double owner_cost(const TileKernels& tile, bool aligned) {
     return std::max(more, 0.0) / further;
 }
 
-std::string costs_of(const TileKernels& tile, bool aligned) {
-    std::vector<double> whole_step;
-    std::vector<double> whole;
-    std::vector<double> shared_step;
-    std::vector<double> shared;
+gemm::TileCost costs_of(const TileKernels& tile, bool aligned) {
+    gemm::TileCost costs{.name = tile.name,
+                         .aligned = aligned,
+                         .whole_step = {},
+                         .whole = {},
+                         .shared_step = {},
+                         .shared = {},
+                         .owner = owner_cost(tile, aligned)};
     for (std::size_t blocks = 1; blocks <= static_cast<std::size_t>(tile.most_blocks); ++blocks) {
         const std::size_t at_once = blocks * course::multiprocessors();
         const auto time_of_whole = [&](int steps) {
             return time_of(shape_of(tile, at_once, steps), aligned, {}, tile.whole.launch);
         };
         const Line whole_line(kShortSteps, time_of_whole(kShortSteps), kLongSteps, time_of_whole(kLongSteps));
-        whole_step.push_back(whole_line.step);
-        whole.push_back(whole_line.begin);
+        costs.whole_step[blocks - 1] = whole_line.step;
+        costs.whole[blocks - 1] = whole_line.begin;
 
         const std::size_t tiles = std::max<std::size_t>(at_once * 3 / 4, 1);
         const auto time_of_shared = [&](int steps) {
@@ -130,19 +138,26 @@ std::string costs_of(const TileKernels& tile, bool aligned) {
         const double share = static_cast<double>(tiles) / static_cast<double>(at_once);
         const Line shared_line(share * kShortSteps, time_of_shared(kShortSteps), share * kLongSteps,
                                time_of_shared(kLongSteps));
-        shared_step.push_back(shared_line.step);
-        shared.push_back(shared_line.begin);
-    }
-    const double owner = owner_cost(tile, aligned);
-    for (const auto* const costs : {&whole_step, &whole, &shared_step, &shared}) {
-        if (!course::is_cpu_stand_in() && std::ranges::min(*costs) <= 0) {
+        costs.shared_step[blocks - 1] = shared_line.step;
+        costs.shared[blocks - 1] = shared_line.begin;
+
+        const double least =
+            std::min({whole_line.step, whole_line.begin, shared_line.step, shared_line.begin});
+        if (!course::is_cpu_stand_in() && least <= 0) {
             throw std::runtime_error(fmt::format(
                 "tile {} costs {} microseconds; expected more than 0. Is the GPU busy? Run it again",
-                tile.name, std::ranges::min(*costs)));
+                tile.name, least));
         }
     }
-    return fmt::format("{{\"{}\", {}, {}, {}, {}, {}, {:.4f}}},\n", tile.name, aligned, list(whole_step),
-                       list(whole), list(shared_step), list(shared), owner);
+    return costs;
+}
+
+// A line of the table that ships.
+std::string as_source(const TileKernels& tile, const gemm::TileCost& cost) {
+    const auto text = [&](const auto& costs) { return list(costs, tile.most_blocks); };
+    return fmt::format("{{\"{}\", {}, {}, {}, {}, {}, {:.4f}}},\n", cost.name, cost.aligned,
+                       text(cost.whole_step), text(cost.whole), text(cost.shared_step), text(cost.shared),
+                       cost.owner);
 }
 
 }  // namespace
@@ -150,13 +165,18 @@ std::string costs_of(const TileKernels& tile, bool aligned) {
 int main(int argc, char** argv) {
     CLI::App app("Measures the tiles of step 14 on this GPU and writes the table of their costs.");
     std::string path;
-    app.add_option("--table", path, "file to write; without it the table is printed");
+    std::string json;
+    app.add_option("--table", path, "file to write, as C++; without it and --json the table is printed");
+    app.add_option("--json", json, "file to write, which programs read when they start: ./course tune");
     CLI11_PARSE(app, argc, argv);
     try {
-        if (course::is_cpu_stand_in() && !path.empty())
+        if (course::is_cpu_stand_in() && !(path.empty() && json.empty()))
             throw std::runtime_error(
-                "--table needs a GPU: the times of the CPU stand-in say nothing about one");
+                "--table and --json need a GPU: the times of the CPU stand-in say nothing about one");
         const course::Machine machine = course::this_machine();
+        const gemm::Gpu gpu = gemm::current_gpu();
+        gemm::CostTable costs{
+            .device = machine.device, .capability = gpu.capability, .clock_khz = gpu.clock_khz, .costs = {}};
         std::string table = fmt::format(
             "// {}, driver {}, CUDA {}. Written by gemm_ladder_tune: tile, aligned rows, and in "
             "microseconds, with 1, 2, ...\n"
@@ -164,18 +184,24 @@ int main(int argc, char** argv) {
             "share, the rest; each owner of a tile.\n",
             machine.device, machine.driver, machine.cuda);
         for (const bool aligned : {true, false}) {
-            for (const TileKernels& tile : gemm::tiles())
-                table += costs_of(tile, aligned);
+            for (const TileKernels& tile : gemm::tiles()) {
+                fmt::print(stderr, "{}, rows {}\n", tile.name, aligned ? "aligned" : "not aligned");
+                costs.costs.push_back(costs_of(tile, aligned));
+                table += as_source(tile, costs.costs.back());
+            }
         }
-        if (path.empty()) {
-            fmt::print("{}", table);
-        } else {
+        if (path.empty() && json.empty()) fmt::print("{}", table);
+        if (!json.empty()) {
+            course::write_file(json, gemm::to_json_lines(costs));
+            fmt::print("written: {}; the dispatcher uses it on {}\n", json, machine.device);
+        }
+        if (!path.empty()) {
             course::write_file(path, table);
-            const gemm::Gpu gpu = gemm::current_gpu();
             fmt::print(
-                "written: {}; it is part of the program. In gemm_ladder/beyond/14_dispatcher.cu, write "
-                "kTableCapability = {} and kTableClockKhz = {}, and build it again\n",
-                path, gpu.capability, gpu.clock_khz);
+                "written: {}; it is part of the program. In gemm_ladder/beyond/cost_table.cpp, write the "
+                "device "
+                "{}, capability {} and clock_khz {}, and build it again\n",
+                path, machine.device, gpu.capability, gpu.clock_khz);
         }
         return 0;
     } catch (const std::exception& error) {

@@ -290,6 +290,13 @@ void add_occupancy(CommandLine& line) {
         [&line, options] { line.action = [options](const Checkout&) { return show_occupancy(*options); }; });
 }
 
+void add_tune(CommandLine& line) {
+    auto* command = line.add(
+        "tune", "Measures the tiles of the ladder's dispatcher on this GPU, for its choices from now on",
+        "example: ./course tune");
+    command->callback([&line] { line.action = tune_tiles; });
+}
+
 void add_next(CommandLine& line) {
     auto* command =
         line.add("next", "The next exercise: what it asks, and where to write",
@@ -501,6 +508,7 @@ int run_command_line(int argc, const char* const* argv, const AuthorCommands& au
     const CLI::App* const inspect = add_inspect(line);
     add_test(line);
     add_bench(line);
+    add_tune(line);
     const CLI::App* const profile = add_profile(line);
     add_tables(line);
     add_doctor(line);

@@ -68,6 +68,10 @@ int test_days(const Checkout& checkout, const TestOptions& options);
 // What a run of `half` leaves out, and how to run it.
 std::string lines_about_tests_not_run(TestHalf half, bool on_cpu);
 
+// Measures the tiles of the ladder's dispatcher on this GPU, and writes their table into the build
+// directory, where the programs of that build find it (gemm_ladder/beyond/cost_table.hpp).
+int tune_tiles(const Checkout& checkout);
+
 struct BenchOptions {
     std::string day;
     // Runs the day's program with --sweep instead of --bench; the records go to a separate file.

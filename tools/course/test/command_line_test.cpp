@@ -69,7 +69,7 @@ TEST_F(CommandLine, HelpIsNoError) {
     EXPECT_EQ(course({}), kSuccess);
     EXPECT_EQ(course({"--help"}), kSuccess);
     for (const char* command :
-         {"list", "run", "inspect", "test", "bench", "profile", "tables", "doctor", "occupancy", "next",
+         {"list", "run", "inspect", "test", "bench", "tune", "profile", "tables", "doctor", "occupancy", "next",
           "check", "debug", "watch", "hint", "solution", "reset", "progress", "exercises", "new-day"}) {
         testing::internal::CaptureStdout();
         EXPECT_EQ(course({command, "--help"}), kSuccess);
@@ -95,6 +95,7 @@ TEST_F(CommandLine, WrongUsageIsTwo) {
     EXPECT_EQ(course({"run", "day03"}), kUsage);
     EXPECT_EQ(course({"test", "day03"}), kUsage);
     EXPECT_EQ(course({"bench"}), kUsage);
+    EXPECT_EQ(course({"tune", "day05"}), kUsage);
     EXPECT_EQ(course({"list", "more"}), kUsage);
 }
 

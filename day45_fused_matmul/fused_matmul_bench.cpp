@@ -2,6 +2,7 @@
 //
 //     day45_fused_matmul --size 8x256x256x64      8 products of 256 x 256 x 64, in each of the four layouts
 //     day45_fused_matmul --sweep                  200 random shapes in BF16
+//     day45_fused_matmul --plot                   128 products, square ones and those with K = 128
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -90,6 +91,51 @@ course::Case make_batched(const course::Dims& size, Op op_a, Op op_b) {
     return result;
 }
 
+// The operands come from the device, which also verifies all elements.
+course::Case make_plotted(const course::Dims& size) {
+    const day45::Shape s{size[0], size[1], size[2], size[3]};
+    const auto data = std::make_shared<course::RandomProducts<float>>(s);
+    const auto matmul = [data, s] {
+        const auto batch = [&](const auto& first) {
+            return course::Batch<const float>{
+                .first = first, .count = s.count, .stride = first.rows() * first.cols()};
+        };
+        return day45::BatchedMatmul{.operands = {batch(data->a()), batch(data->b())},
+                                    .c = {.first = data->c(), .count = s.count, .stride = s.m * s.n}};
+    };
+    course::Case result{.problem = "batched " + std::to_string(s.count) + "x" + std::to_string(s.m) + "x" +
+                                   std::to_string(s.n) + "x" + std::to_string(s.k) + " NN",
+                        .dtype = "float"};
+    result.spoil = [data] { data->spoil(); };
+    result.verify = [data] { return data->verify(); };
+    const course::Work work = day45::versions().front().work(s);
+    result.contestants.push_back({.name = "cublas",
+                                  .role = course::Role::kPeer,
+                                  .launch = day45::make_cublas(matmul()),
+                                  .work = work,
+                                  .cannot_run = day45::why_no_cublas()});
+    for (const day45::Batched& version : day45::versions()) {
+        if (version.name != "tile_each" && version.name != "fitted") continue;
+        result.contestants.push_back(
+            {.name = version.name,
+             .launch = [matmul, &version](cudaStream_t stream) { version.launcher(matmul(), stream); },
+             .work = work,
+             .cannot_run = version.cannot_run(s)});
+    }
+    return result;
+}
+
+// Square products, and those of K = 128; sizes between the powers of two, too, which fill the tiles
+// less well.
+std::vector<course::Dims> sizes_of_plots() {
+    std::vector<course::Dims> sizes;
+    for (const std::size_t n : {32, 64, 96, 128, 192, 256, 384, 512, 768, 1024})
+        sizes.push_back({128, n, n, n});
+    for (const std::size_t n : {32, 64, 96, 192, 256, 384, 512, 768, 1024, 1536})
+        sizes.push_back({128, n, n, 128});
+    return sizes;
+}
+
 course::Dims count_m_n_k(const course::Dims& size) {
     if (size.size() != 4) throw std::invalid_argument("expected count x m x n x k, for example 8x256x256x64");
     return size;
@@ -98,18 +144,21 @@ course::Dims count_m_n_k(const course::Dims& size) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    course::Program program{.day = "day45_fused_matmul",
-                            .title = "batched matrix products",
-                            .default_size = {2, 200, 200, 64},
-                            .bench_sizes = {{1024, 128, 128, 128},
-                                            {256, 256, 256, 256},
-                                            {64, 512, 512, 512},
-                                            {128, 1024, 1024, 64},
-                                            {128, 1024, 1024, 128}},
-                            .sweep_sizes = day45::sweep_of_batches(),
-                            .make_cases = {},  // below
-                            .sweep_cases = {day45::make_batched_bfloat16_sweep},
-                            .sweep_repeats = course::kSweepRepeats};
+    course::Program program{
+        .day = "day45_fused_matmul",
+        .title = "batched matrix products",
+        .default_size = {2, 200, 200, 64},
+        .bench_sizes = {{1024, 128, 128, 128},
+                        {256, 256, 256, 256},
+                        {64, 512, 512, 512},
+                        {128, 1024, 1024, 64},
+                        {128, 1024, 1024, 128}},
+        .sweep_sizes = day45::sweep_of_batches(),
+        .plot_sizes = sizes_of_plots(),
+        .make_cases = {},  // below
+        .sweep_cases = {day45::make_batched_bfloat16_sweep},
+        .sweep_repeats = course::kSweepRepeats,
+        .plot_cases = {[](const course::Dims& size) { return make_plotted(count_m_n_k(size)); }}};
     for (const Op op_a : {Op::kNone, Op::kTranspose}) {
         for (const Op op_b : {Op::kNone, Op::kTranspose}) {
             program.make_cases.push_back(

@@ -1,6 +1,7 @@
 // Day 47's program: products of which a mask keeps a part.
 //
 //     day47_masked_matmul --size 4x512x512x64      4 heads: the scores of causal attention, and a mask in an array
+//     day47_masked_matmul --plot                   causal scores, from K = 16 to 512 and from 1 to 256 heads
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bench/cublas_sgemm.hpp"
 #include "common/bench/machine.hpp"
 #include "common/bench/program.hpp"
 #include "common/check/data_pattern.hpp"
@@ -22,6 +24,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "masked_matmul.hpp"
+#include "masked_matmul_peer.hpp"
 
 namespace day47 {
 namespace {
@@ -83,8 +86,7 @@ course::Case make_case(const std::string& name, const course::Dims& dims, const 
 }
 
 // Q K^T / sqrt(k), and -Inf above the diagonal: the scores of causal attention, for `count` heads.
-course::Case make_causal_case(const course::Dims& dims) {
-    const auto data = std::make_shared<Data>(dims, band_as_bytes(Mask::causal(), dims[1], dims[2]));
+course::Case make_causal_case(const course::Dims& dims, const std::shared_ptr<Data>& data) {
     course::Case result = make_case("causal_scores", dims, data);
     for (const Masked& version : masked_versions()) {
         result.contestants.push_back({.name = version.name,
@@ -96,6 +98,36 @@ course::Case make_causal_case(const course::Dims& dims) {
                                       .cannot_run = version.cannot_run(data->shape)});
     }
     return result;
+}
+
+std::shared_ptr<Data> make_causal_data(const course::Dims& dims) {
+    return std::make_shared<Data>(dims, band_as_bytes(Mask::causal(), dims[1], dims[2]));
+}
+
+// A few of the versions, beside cuBLAS and the pass that fills.
+course::Case make_plotted(const course::Dims& dims) {
+    const auto data = make_causal_data(dims);
+    course::Case result = make_causal_case(dims, data);
+    std::erase_if(result.contestants, [](const course::Contestant& each) {
+        return each.name != "unfused" && each.name != "skip_tiles" && each.name != "skip_tiles_mma";
+    });
+    result.contestants.insert(result.contestants.begin(),
+                              {.name = "cublas_then_fill",
+                               .role = course::Role::kPeer,
+                               .launch = [data, work = make_cublas_then_fill(data->matmul(Mask::causal()))](
+                                             cudaStream_t stream) { work(stream); },
+                               .work = masked_versions().front().work(data->shape),
+                               .cannot_run = course::why_no_cublas()});
+    return result;
+}
+
+std::vector<course::Dims> sizes_of_plots() {
+    std::vector<course::Dims> sizes;
+    for (const std::size_t k : {16, 32, 64, 128, 256, 512})
+        sizes.push_back({64, 1024, 1024, k});
+    for (const std::size_t heads : {1, 2, 4, 8, 16, 32, 128, 256})
+        sizes.push_back({heads, 1024, 1024, 64});
+    return sizes;
 }
 
 // An array for each product, in which each piece of 64 x 64 is kept or is not, one as likely as the
@@ -157,8 +189,14 @@ int main(int argc, char** argv) {
         .title = "matrix products of which a mask keeps a part",
         .default_size = {2, 200, 200, 64},
         .bench_sizes = {{64, 512, 512, 512}, {128, 1024, 1024, 64}, {128, 1024, 1024, 128}},
+        .plot_sizes = day47::sizes_of_plots(),
         .make_cases = {
-            [](const course::Dims& size) { return day47::make_causal_case(day47::count_n_n_k(size)); },
-            [](const course::Dims& size) { return day47::make_array_case(day47::count_n_n_k(size)); }}};
+            [](const course::Dims& size) {
+                day47::count_n_n_k(size);
+                return day47::make_causal_case(size, day47::make_causal_data(size));
+            },
+            [](const course::Dims& size) { return day47::make_array_case(day47::count_n_n_k(size)); }},
+        .plot_cases = {
+            [](const course::Dims& size) { return day47::make_plotted(day47::count_n_n_k(size)); }}};
     return course::run_program(program, argc, argv);
 }

@@ -528,23 +528,43 @@ def mixture_peers(words):
 
 def argmin_peers(words):
     """Minimum and index of each row of a product or of squared distances. First the matrix of them,
-    if there is room for it.
+    if there is room for it. "64x512x512x64": of 64 products.
     """
-    m, n, k = numbers(words[3])
-    if m * n > 1 << 32:
+    *count, m, n, k = numbers(words[3])
+    if math.prod(count) * m * n > 1 << 32 or (count and words[2] != "dot"):
         return
     torch.manual_seed(1)
-    a, b = torch.rand(m, k, device="cuda") * 2 - 1, torch.rand(k, n, device="cuda") * 2 - 1
+    a, b = torch.rand(*count, m, k, device="cuda") * 2 - 1, torch.rand(*count, k, n, device="cuda") * 2 - 1
     functions = {
-        "dot": lambda a, b: (a @ b).min(dim=1),
+        "dot": lambda a, b: (a @ b).min(dim=-1),
         "squared_l2": lambda a, b: ((a * a).sum(1)[:, None] + (b * b).sum(0) - 2 * (a @ b)).min(dim=1),
     }
     function = functions[words[2]]
     top = min(m, 256)
+    expected = function(a[..., :top, :].double(), b.double()).values
+
+    def check(work):
+        return ((work().values[..., :top] - expected).abs().amax() / expected.abs().amax()).item(), 1e-5
+
+    eager = lambda: function(a, b)
+    fast = compiled(function)
+    yield "pytorch_eager", eager, lambda: check(eager)
+    yield "torch_compile", lambda: fast(a, b), lambda: check(lambda: fast(a, b))
+
+
+def half_argmin_peers(words):
+    """The same of 16-bit matrices; the products are rounded to 16 bits before they are compared."""
+    dtype = getattr(torch, words[1])
+    m, n, k = numbers(words[2])
+    torch.manual_seed(1)
+    a, b = ((torch.rand(rows, k, device="cuda") * 2 - 1).to(dtype) for rows in (m, n))
+    function = lambda a, b: (a @ b.T).min(dim=1)
+    top = min(m, 256)
     expected = function(a[:top].double(), b.double()).values
 
     def check(work):
-        return ((work().values[:top] - expected).abs().amax() / expected.abs().amax()).item(), 1e-5
+        error = (work().values[:top].double() - expected).abs().amax() / expected.abs().amax()
+        return error.item(), {torch.half: 1e-3, torch.bfloat16: 8e-3}[dtype]
 
     eager = lambda: function(a, b)
     fast = compiled(function)
@@ -567,6 +587,33 @@ def neighbour_peers(words):
 
     def check(work):
         return ((work().values[:top] - expected).abs().amax() / expected.abs().amax()).item(), 1e-5
+
+    eager = lambda: function(a, b)
+    fast = compiled(function)
+    yield "pytorch_eager", eager, lambda: check(eager)
+    yield "torch_compile", lambda: fast(a, b), lambda: check(lambda: fast(a, b))
+
+
+def half_neighbour_peers(words):
+    """The same of 16-bit vectors. The products are rounded to 16 bits before the k best are selected,
+    so that their order is not exact; the bound is that of this rounding.
+    """
+    dtype = getattr(torch, words[1])
+    queries, points, depth = numbers(words[2].rstrip(","))
+    k = int(words[-1])
+    torch.manual_seed(1)
+    largest = min(255, math.isqrt((1 << 23) // depth))
+    a, b = (
+        torch.randint(0, largest + 1, (n, depth), device="cuda").to(dtype) / largest
+        for n in (queries, points)
+    )
+    function = lambda a, b: torch.topk((b * b).sum(1) - 2 * (a @ b.T), k, dim=1, largest=False)
+    top = min(queries, 16)
+    expected = function(a[:top].double(), b.double()).values
+
+    def check(work):
+        error = (work().values[:top].double() - expected).abs().amax() / expected.abs().amax()
+        return error.item(), {torch.half: 2e-2, torch.bfloat16: 1e-1}[dtype]
 
     eager = lambda: function(a, b)
     fast = compiled(function)
@@ -886,9 +933,11 @@ PEERS = {
     "max_pool": max_pool_peers,
     "lenet_step": lenet_peers,
     "nearest_neighbours": neighbour_peers,
+    "nearest_neighbours_16_bit": half_neighbour_peers,
     "causal_scores": causal_score_peers,
     "argmin": argmin_peers,
     "selective_scan": selective_scan_peers,
+    "argmin_16_bit": half_argmin_peers,
     "softmax": softmax_peers,
     "sum": sum_peers,
     "gaussian_blur": blur_peers,
@@ -909,11 +958,13 @@ PEERS = {
 }
 
 
-def measured(problem, ours, timer):
+def measured(problem, ours, timer, eager_only):
     """The records of all peers on one problem; a peer that fails, or is wrong, is reported and left out."""
     records, failures = [], []
     words = problem.split()
     for name, work, check in PEERS.get(words[0], lambda words: ())(words):
+        if eager_only and name == "torch_compile":
+            continue
         try:
             error, bound = check()
             if not error <= bound:
@@ -947,6 +998,9 @@ def main():
         type=pathlib.Path,
         help="the file of records that a day's program wrote; peers are added to it",
     )
+    parser.add_argument(
+        "--eager", action="store_true", help="without torch.compile, which takes seconds for each problem"
+    )
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("measure_peers.py: PyTorch finds no GPU")
@@ -961,7 +1015,7 @@ def main():
         sys.exit(f"measure_peers.py: {arguments.records} has nothing that was measured on {device}")
     timer, added, failures = Timer(), [], []
     for problem, ours in ours_of.items():
-        more, wrong = measured(problem, ours, timer)
+        more, wrong = measured(problem, ours, timer, arguments.eager)
         added += more
         failures += wrong
     key = lambda record: (record["problem"], record["version"], record["l2"])

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/device/device_view.hpp"
+#include "common/device/operands.hpp"
 
 namespace course {
 
@@ -17,5 +18,10 @@ std::string why_no_cublas();
 // created now, so its creation is not timed. Returns an empty function where cuBLAS cannot run.
 std::function<void(cudaStream_t)> make_cublas_sgemm(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                                     DeviceMatrix<float> c);
+
+// The same for C[i] = alpha op(A[i]) op(B[i]) of batches with a stride, by
+// cublasSgemmStridedBatched.
+std::function<void(cudaStream_t)> make_cublas_sgemm(const Operands& operands, const Batch<float>& c,
+                                                    float alpha = 1);
 
 }  // namespace course

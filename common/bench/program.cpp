@@ -48,6 +48,7 @@ struct Options {
     std::vector<std::string> profile;
     bool bench = false;
     bool sweep = false;
+    bool plot = false;
     bool cpu_times = false;
     bool trace = false;
 };
@@ -65,6 +66,14 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
             ->excludes(size)
             ->excludes(bench)
             ->excludes(cpu_times);
+    }
+    if (!program.plot_sizes.empty()) {
+        CLI::Option* plot =
+            app.add_flag("--plot", options.plot, "run the sizes of the day's plots, with few versions")
+                ->excludes(size)
+                ->excludes(bench)
+                ->excludes(cpu_times);
+        if (CLI::Option* sweep = app.get_option_no_throw("--sweep")) plot->excludes(sweep);
     }
     CLI::Option* json =
         app.add_option("--json", options.json, "write the records to this file, as JSON Lines");
@@ -88,9 +97,9 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
 // Debug builds are for checking results; their times must not be mistaken for measurements.
 void require_release(const Options& options) {
     if (is_release_build()) return;
-    if (options.bench || options.sweep || !options.json.empty()) {
+    if (options.bench || options.sweep || options.plot || !options.json.empty()) {
         throw BadArguments(
-            "--bench, --sweep and --json need a Release build (cmake -D CMAKE_BUILD_TYPE=Release): "
+            "--bench, --sweep, --plot and --json need a Release build (cmake -D CMAKE_BUILD_TYPE=Release): "
             "the times of this one mean nothing");
     }
     fmt::print(stderr, "WARNING: not a Release build: the times below mean nothing\n");
@@ -104,10 +113,12 @@ std::vector<Dims> sizes_to_run(const Program& program, const Options& options) {
             throw BadArguments(fmt::format("--size: {}", error.what()));
         }
     }
-    if (!options.bench && !options.sweep) return {program.default_size};
+    if (!options.bench && !options.sweep && !options.plot) return {program.default_size};
 
     std::vector<Dims> sizes;
-    for (const Dims& dims : options.sweep ? program.sweep_sizes : program.bench_sizes) {
+    for (const Dims& dims : options.plot    ? program.plot_sizes
+                            : options.sweep ? program.sweep_sizes
+                                            : program.bench_sizes) {
         const std::size_t product =
             std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
         if (is_cpu_stand_in() && product > program.stand_in_limit) {
@@ -377,7 +388,9 @@ int run(const Program& program, const Options& options) {
     print_head(program, machine, limits, options.cpu_times);
 
     std::optional<L2Flush> flush;
-    RepeatLimits repeats = options.sweep ? program.sweep_repeats : RepeatLimits{};
+    RepeatLimits repeats = options.plot    ? kSweepRepeats
+                           : options.sweep ? program.sweep_repeats
+                                           : RepeatLimits{};
     if (is_cpu_stand_in()) {
         repeats = {.min_repeats = 3, .max_repeats = 10, .max_seconds = 0.2};
     } else if (!options.cpu_times) {
@@ -559,6 +572,7 @@ int run_program(const Program& given, int argc, const char* const* argv) {
             app.parse(argc, argv);
         });
         if (options.sweep && !program.sweep_cases.empty()) program.make_cases = program.sweep_cases;
+        if (options.plot && !program.plot_cases.empty()) program.make_cases = program.plot_cases;
         const int code = run(program, options);
         if (code == 0 && program.finish && !options.cpu_times) as_bad_arguments(program.finish);
         return code;

@@ -2,6 +2,7 @@
 // times them, verifies them again, and writes the table and the JSON file.
 //
 //     day01_vector_add [--size N] [--only NAME] [--bench] [--json FILE]        gemm_ladder --sweep
+//     day46_reduce_in_matmul --plot --json FILE        the sizes of the day's plots (scripts/draw_sizes.py)
 //     day01_vector_add --inspect FILE        in a build with the preset `inspect` (inspection.hpp)
 //     day05_matmul_tiled [--bench] --cpu-times        what runs on the host's CPU alone (plain_loop.hpp)
 //     day01_vector_add --bench --profile "vector_add 268435456"        for `./course bench --counters`
@@ -81,12 +82,15 @@ struct Program {
     Dims default_size;                // without --bench and --size: modest
     std::vector<Dims> bench_sizes{};  // with --bench
     std::vector<Dims> sweep_sizes{};  // with --sweep, an option of those that have them
+    std::vector<Dims> plot_sizes{};   // with --plot, an option of those that have them
     // Each is called for each size. A case without contestants is skipped.
     std::vector<std::function<Case(const Dims&)>> make_cases;
     // Used with --sweep instead of make_cases if not empty.
     std::vector<std::function<Case(const Dims&)>> sweep_cases{};
     RepeatLimits sweep_repeats{};  // with --sweep
-    // On the CPU, --bench and --sweep skip sizes whose extents have a larger product.
+    // Used with --plot instead of make_cases. Repeated as a problem of a sweep (kSweepRepeats).
+    std::vector<std::function<Case(const Dims&)>> plot_cases{};
+    // On the CPU, --bench, --sweep and --plot skip sizes whose extents have a larger product.
     std::size_t stand_in_limit = std::size_t{1} << 22;
 
     // Declares the day's own options. Their callbacks (CLI::App::callback) may change the program,

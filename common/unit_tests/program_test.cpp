@@ -71,6 +71,7 @@ class ProgramTest : public course::DeviceTest {
             .default_size = {1000},
             .bench_sizes = {{100}, {2000}},
             .sweep_sizes = sweep_sizes_,
+            .plot_sizes = plot_sizes_,
             .make_cases = {[&](const Dims& size) {
                                course::Case result = make_case(size, fill, cannot_run);
                                result.contestants.back().resources = resources_;
@@ -100,6 +101,11 @@ class ProgramTest : public course::DeviceTest {
                                other.contestants.front().name = "only_here";
                                return other;
                            }},
+            .plot_cases = {[&](const Dims& size) {
+                course::Case plotted = make_case(size, fill, cannot_run);
+                plotted.problem = "plotted " + std::to_string(size.at(0));
+                return plotted;
+            }},
             .finish = [] { std::puts("the end"); }};
         arguments.insert(arguments.begin(), "day00_fill");
         testing::internal::CaptureStdout();
@@ -125,6 +131,7 @@ class ProgramTest : public course::DeviceTest {
     nlohmann::ordered_json written() const { return course::from_json_lines(written_text()); }
 
     std::vector<Dims> sweep_sizes_;
+    std::vector<Dims> plot_sizes_;
     std::function<course::KernelResources()> resources_;
     std::function<course::Figures()> figures_;
     std::function<void(Contestant&)> prepare_{};
@@ -464,6 +471,24 @@ TEST_F(ProgramTest, SweepIsAnOptionOfThoseThatHaveSizesForIt) {
     for (const char* text : {"fill 30", "fill 40", "fill 50"})
         EXPECT_NE(out_.find(text), std::string::npos) << out_;
     EXPECT_EQ(out_.find("fill 100,"), std::string::npos) << "of --bench:\n" << out_;
+}
+
+TEST_F(ProgramTest, PlotIsAnOptionOfThoseThatHaveSizesForItAndHasItsOwnCases) {
+    EXPECT_EQ(run({"--plot"}), 2);
+    plot_sizes_ = {{30}, {40}};
+    sweep_sizes_ = {{50}};
+    EXPECT_EQ(run({"--plot", "--bench"}), 2);
+    EXPECT_EQ(run({"--plot", "--size", "5"}), 2);
+    EXPECT_EQ(run({"--plot", "--sweep"}), 2);
+    if (!course::is_release_build()) {
+        EXPECT_EQ(run({"--plot"}), 2);
+        return;
+    }
+    EXPECT_EQ(run({"--plot", "--only", "right"}), 0) << err_;
+    for (const char* text : {"plotted 30", "plotted 40"})
+        EXPECT_NE(out_.find(text), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("fill "), std::string::npos) << "of other options:\n" << out_;
+    EXPECT_EQ(out_.find("plotted 50"), std::string::npos) << "of --sweep:\n" << out_;
 }
 
 TEST_F(ProgramTest, AKernelIsAskedForItsResourcesOnceItHasRun) {

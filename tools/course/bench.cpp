@@ -51,8 +51,14 @@ int bench_day(const Checkout& checkout, const BenchOptions& options) {
     }
     build_target(checkout, day.program_target());
 
-    const std::string list = options.sweep ? "sweep" : options.counters ? "counters" : "bench";
-    const std::string suffix = options.sweep ? "_sweep" : options.counters ? ".counters" : "";
+    const std::string list = options.plot       ? "plot"
+                             : options.sweep    ? "sweep"
+                             : options.counters ? "counters"
+                                                : "bench";
+    const std::string suffix = options.plot       ? "_plot"
+                               : options.sweep    ? "_sweep"
+                               : options.counters ? ".counters"
+                                                  : "";
     const std::filesystem::path file =
         std::filesystem::path(this_machine().slug) / (day.directory + suffix + ".jsonl");
     const std::filesystem::path measured =

@@ -204,11 +204,18 @@ void add_bench(CommandLine& line) {
                                     "What limits each version, instead of times: hardware counters, by "
                                     "Nsight Compute")
                          ->excludes(sweep);
+    auto* plot =
+        command
+            ->add_flag("--plot", options->plot,
+                       "The sizes of the day's plots instead (45 to 48), which scripts/draw_sizes.py draws")
+            ->excludes(sweep)
+            ->excludes(counters);
     command
         ->add_flag("--cpu-times", options->cpu_times,
                    "Only plain loops and what else runs on the host's CPU; --record adds them to the records")
         ->excludes(sweep)
-        ->excludes(counters);
+        ->excludes(counters)
+        ->excludes(plot);
     command->add_flag("--record", options->record, "Keeps the figures in docs/measurements/<machine>/");
     command->callback([&line, options] {
         line.action = [&line, options](const Checkout& checkout) {

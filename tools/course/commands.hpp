@@ -76,6 +76,8 @@ struct BenchOptions {
     std::string day;
     // Runs the day's program with --sweep instead of --bench; the records go to a separate file.
     bool sweep = false;
+    // The same with --plot, the sizes of the day's plots.
+    bool plot = false;
     // Instead of timing: hardware counters of each version on the problems that the day's README
     // shows, by Nsight Compute (scripts/counters.py).
     bool counters = false;

@@ -1,5 +1,5 @@
 // Measured records: docs/measurements/<machine>/<day>.jsonl (common/bench/record_file.hpp), and
-// <day>_sweep.jsonl.
+// <day>_sweep.jsonl and <day>_plot.jsonl.
 #pragma once
 
 #include <filesystem>

@@ -33,6 +33,7 @@ constexpr std::array<std::string_view, 5> kBlocks = {
 constexpr std::string_view kNotMeasured = "Not measured yet.\n";
 constexpr std::string_view kRecords = ".jsonl";
 constexpr std::string_view kSweep = "_sweep";
+constexpr std::string_view kPlot = "_plot";
 constexpr std::string_view kCounters = ".counters.jsonl";
 
 std::string_view trimmed(std::string_view text) {
@@ -88,12 +89,14 @@ std::optional<std::vector<MeasuredRecord>> records_of(const std::string& name, c
     return records;
 }
 
-// "day15_reduction" of "h200/day15_reduction", "h200/day15_reduction_sweep" and
-// "h200/day15_reduction.counters".
+// "day15_reduction" of "h200/day15_reduction", "h200/day15_reduction_sweep",
+// "h200/day15_reduction_plot" and "h200/day15_reduction.counters".
 std::string day_of(const std::string& name) {
     std::string day = name.substr(name.find('/') + 1);
     day = day.substr(0, day.find('.'));
-    if (day.ends_with(kSweep)) day.resize(day.size() - kSweep.size());
+    for (const std::string_view suffix : {kSweep, kPlot}) {
+        if (day.ends_with(suffix)) day.resize(day.size() - suffix.size());
+    }
     return day;
 }
 
@@ -285,6 +288,11 @@ std::string page_section(const std::string& machine, const std::string& day, con
         text += fmt::format("{}## Sweep\n\n{}\n\n{}", text.empty() ? "" : "\n", provenance(*swept),
                             sweep_table(*swept));
     }
+    if (const auto plotted = records_of(fmt::format("{}/{}{}", machine, day, kPlot), sources)) {
+        text += fmt::format(
+            "{}## Sizes of the plots\n\n{}\n\nThe fastest of ours beside the fastest peer, warm.\n\n{}",
+            text.empty() ? "" : "\n", provenance(*plotted), comparison_table(*plotted));
+    }
     return text;
 }
 
@@ -299,6 +307,14 @@ std::string measured_page(const std::string& day, const std::vector<std::string>
                           const TableSources& sources) {
     const auto known = std::ranges::find(sources.days, day, &Day::directory);
     const std::string title = known == sources.days.end() ? day : known->title;
+    const auto has_records = [&](std::string_view suffix) {
+        return std::ranges::any_of(names, [&](const std::string& machine) {
+            return fs::exists(sources.measurements / machine / fmt::format("{}{}{}", day, suffix, kRecords));
+        });
+    };
+    std::string more;
+    if (has_records(kSweep)) more += fmt::format("./course bench {} --sweep --record\n", day);
+    if (has_records(kPlot)) more += fmt::format("./course bench {} --plot --record\n", day);
     std::string page = fmt::format(
         "<!-- Made by ./course tables from docs/measurements/*/{0}*.jsonl. Not to be edited. -->\n"
         "# Measured: {1}\n\n"
@@ -317,14 +333,7 @@ std::string measured_page(const std::string& day, const std::vector<std::string>
         "this work; empty for tensor cores, whose limit is not measured.\n"
         "- *peer / this*: how many times as fast as the fastest peer on the same device, in the same state "
         "of the cache.\n",
-        day, title,
-        std::ranges::any_of(names,
-                            [&](const std::string& machine) {
-                                return fs::exists(sources.measurements / machine /
-                                                  fmt::format("{}{}{}", day, kSweep, kRecords));
-                            })
-            ? fmt::format("./course bench {} --sweep --record\n", day)
-            : "");
+        day, title, more);
     if (std::ranges::any_of(
             names, [&](const std::string& machine) { return has_plain_loops(machine + "/" + day, sources); }))
         page +=

@@ -181,6 +181,9 @@ TEST_F(CommandLine, BenchChoosesTheListAndItsFile) {
     EXPECT_EQ(arguments(), "--bench|--json|" + file + ".jsonl|");
     EXPECT_EQ(course({"bench", "day01", "--sweep"}), kSuccess);
     EXPECT_EQ(arguments(), "--sweep|--json|" + file + "_sweep.jsonl|");
+    EXPECT_EQ(course({"bench", "day01", "--plot"}), kSuccess);
+    EXPECT_EQ(arguments(), "--plot|--json|" + file + "_plot.jsonl|");
+    EXPECT_EQ(course({"bench", "day01", "--plot", "--sweep"}), kUsage);
     EXPECT_EQ(course({"bench", "day01", "--cpu-times"}), kSuccess);
     const std::string own = std::string("cpu_times/") + this_machine().slug;
     EXPECT_EQ(arguments(),

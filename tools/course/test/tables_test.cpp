@@ -292,6 +292,19 @@ TEST_F(Tables, APageHasEveryProblemOfEveryMachineAndTheSweep) {
     EXPECT_TRUE(has(page, "| plain | warm | 3.00 ms |")) << "of the other machine\n" << page;
     EXPECT_TRUE(has(pages.at("g.md"), "./course bench g --sweep --record\n")) << pages.at("g.md");
     EXPECT_TRUE(has(pages.at("g.md"), "| **lowest** |  |  | 0.100 |")) << pages.at("g.md");
+    EXPECT_FALSE(has(pages.at("g.md"), "--plot")) << pages.at("g.md");
+}
+
+TEST_F(Tables, APageHasTheSizesOfThePlots) {
+    write_records("h200/g_plot", line("r", "cublas", "peer", 3) + line("r", "fused", "ours", 2) +
+                                     line("r", "unfused", "ours", 4));
+    const auto pages = measured_pages(sources());
+    ASSERT_TRUE(pages.contains("g.md")) << "and no page of its own";
+    EXPECT_FALSE(pages.contains("g_plot.md"));
+    const std::string& page = pages.at("g.md");
+    EXPECT_TRUE(has(page, "./course bench g --plot --record\n")) << page;
+    EXPECT_TRUE(has(page, "## Sizes of the plots\n")) << page;
+    EXPECT_TRUE(has(page, "| r | float | fused | 2.00 ms |")) << page;
 }
 
 TEST_F(Tables, APageExplainsPlainLoopsWhereThereAreSome) {

@@ -87,10 +87,10 @@ TEST_F(NormsTest, OfEveryVectorAndOfNothingBehindTheLast) {
                 ASSERT_EQ(norms.size(), expected.size());
 
                 course::launch_norms(metric,
-                                     {.a = batch(a_device, vectors),
-                                      .b = batch(b_device, vectors + 1),
-                                      .op_a = of_rows ? Op::kNone : Op::kTranspose,
-                                      .op_b = of_rows ? Op::kTranspose : Op::kNone},
+                                     course::Operands{.a = batch(a_device, vectors),
+                                                      .b = batch(b_device, vectors + 1),
+                                                      .op_a = of_rows ? Op::kNone : Op::kTranspose,
+                                                      .op_b = of_rows ? Op::kTranspose : Op::kNone},
                                      norms.span(), nullptr);
 
                 // All terms of a sum are positive, so the norm itself is the magnitude.

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "beyond/choose_partition.hpp"
 #include "beyond/other_reductions.cuh"
 #include "beyond/reduce_wgmma.hpp"
 #include "common/check/check.hpp"
@@ -17,32 +18,6 @@
 
 namespace day46 {
 namespace {
-
-constexpr unsigned kMostBlocksPerRow = 32;
-
-// The number of blocks for each of `rows_of_tiles` rows of `across` tiles that takes the least
-// time. Starting a block takes as long as kStart tiles.
-unsigned best_blocks_per_row(std::size_t rows_of_tiles, std::size_t across) {
-    constexpr double kStart = 0.5;
-    const auto time = [&](unsigned blocks) {
-        const auto rounds = course::ceil_div<std::size_t>(rows_of_tiles * blocks, course::multiprocessors());
-        return static_cast<double>(rounds) *
-               (static_cast<double>(course::ceil_div<std::size_t>(across, blocks)) + kStart);
-    };
-    unsigned best = 1;
-    for (unsigned blocks = 2; blocks <= std::min<std::size_t>(kMostBlocksPerRow, across); ++blocks) {
-        if (time(blocks) < time(best)) best = blocks;
-    }
-    return best;
-}
-
-template <class T>
-RowPartition<T> row_partition(std::size_t m, std::size_t n, std::size_t count) {
-    const std::size_t down = course::ceil_div<std::size_t>(m, T::BM);
-    const std::size_t across = course::ceil_div<std::size_t>(n, T::BN);
-    return {static_cast<unsigned>(down), static_cast<unsigned>(across), course::blocks_for(down * count, 1),
-            best_blocks_per_row(down * count, across)};
-}
 
 using T = course::LargeTile;
 

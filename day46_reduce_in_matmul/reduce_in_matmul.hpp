@@ -30,8 +30,9 @@ enum class Along { kRows, kColumns };
 // "min", "max", "sum", "logsumexp"
 std::string name(Reduction reduction);
 
-struct ReducedMatmul {
-    course::Operands operands;
+template <class T>
+struct ReducedMatmulOf {
+    course::OperandsOf<T> operands;
     course::Metric metric = course::Metric::kDot;
     Reduction reduction = Reduction::kMin;
     Along along = Along::kRows;
@@ -41,6 +42,7 @@ struct ReducedMatmul {
     // done.
     course::DeviceSpan<std::uint64_t> scratch{};
 };
+using ReducedMatmul = ReducedMatmulOf<float>;
 
 // op(A) is m x d, op(B) is d x n.
 struct ReduceShape {

@@ -1,6 +1,7 @@
 #include "common/device/operands.hpp"
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <algorithm>
 #include <limits>
@@ -88,6 +89,7 @@ void check_output(const OperandsOf<T>& operands, const Batch<float>& c, std::str
 
 template void check_operands(const OperandsOf<float>&, std::string_view);
 template void check_operands(const OperandsOf<__nv_bfloat16>&, std::string_view);
+template void check_operands(const OperandsOf<__half>&, std::string_view);
 template void check_output(const OperandsOf<float>&, const Batch<float>&, std::string_view);
 template void check_output(const OperandsOf<__nv_bfloat16>&, const Batch<float>&, std::string_view);
 

@@ -56,7 +56,7 @@ struct ProductShape {
 Operands transposed(const Operands& operands);
 
 // Throws std::invalid_argument, beginning with `caller`, when A and B do not fit together, or their
-// counts differ. T: float or __nv_bfloat16.
+// counts differ. T: float, __nv_bfloat16 or __half.
 template <class T>
 void check_operands(const OperandsOf<T>& operands, std::string_view caller);
 

@@ -1,4 +1,7 @@
 // Norms of the vectors between which distances are computed.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -25,18 +28,19 @@ constexpr int kOfWarp = 4;  // vectors
 // Cost removed: uncoalesced loads; waiting for the loads of one short vector before those of the
 // next are issued.
 // Still limits it: memory.
-__global__ void norms_of_rows(Metric metric, const Batch<const float> batch, float* norms) {
+template <class T>
+__global__ void norms_of_rows(Metric metric, const Batch<const T> batch, float* norms) {
     const std::size_t vectors = batch.first.rows() * batch.count;
     const std::size_t warp = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarpSize;
     const std::size_t first = warp * kOfWarp;
-    const float* rows[kOfWarp] = {};
+    const T* rows[kOfWarp] = {};
     for (int v = 0; v < kOfWarp && first + v < vectors; ++v)
         rows[v] = &batch[(first + v) / batch.first.rows()]((first + v) % batch.first.rows(), 0);
     float sums[kOfWarp] = {};
     for (std::size_t col = threadIdx.x % kWarpSize; col < batch.first.cols(); col += kWarpSize) {
 #pragma unroll
         for (int v = 0; v < kOfWarp; ++v) {
-            const float x = rows[v] == nullptr ? 0 : rows[v][col];
+            const float x = rows[v] == nullptr ? 0.0f : static_cast<float>(rows[v][col]);
             sums[v] += x * x;
         }
     }
@@ -52,7 +56,8 @@ __global__ void norms_of_rows(Metric metric, const Batch<const float> batch, flo
 // elements. The warps divide the rows among them. Cost removed: uncoalesced loads; with few
 // vectors, the latency of dependent loads.
 // Still limits it: memory.
-__global__ void norms_of_columns(Metric metric, const Batch<const float> batch, float* norms) {
+template <class T>
+__global__ void norms_of_columns(Metric metric, const Batch<const T> batch, float* norms) {
     constexpr unsigned kWarps = kThreads / kWarpSize;
     __shared__ float parts[kWarps][kWarpSize];
     const unsigned lane = threadIdx.x % kWarpSize;
@@ -61,10 +66,11 @@ __global__ void norms_of_columns(Metric metric, const Batch<const float> batch, 
     const bool inside = vector < batch.first.cols() * batch.count;
     float sum = 0;
     if (inside) {
-        const auto matrix = batch[vector / batch.first.cols()];
+        const DeviceMatrix<const T> matrix = batch[vector / batch.first.cols()];
+        const std::size_t rows = matrix.rows();
 #pragma unroll 4
-        for (std::size_t row = warp; row < matrix.rows(); row += kWarps) {
-            const float x = matrix(row, vector % matrix.cols());
+        for (std::size_t row = warp; row < rows; row += kWarps) {
+            const auto x = static_cast<float>(matrix(row, vector % matrix.cols()));
             sum += x * x;
         }
     }
@@ -76,16 +82,17 @@ __global__ void norms_of_columns(Metric metric, const Batch<const float> batch, 
     norms[vector] = norm_of(metric, sum);
 }
 
-void launch_norms_of(Metric metric, const Batch<const float>& batch, bool of_rows, float* norms,
+template <class T>
+void launch_norms_of(Metric metric, const Batch<const T>& batch, bool of_rows, float* norms,
                      cudaStream_t stream) {
     const std::size_t vectors = (of_rows ? batch.first.rows() : batch.first.cols()) * batch.count;
     if (vectors == 0) return;
     if (of_rows) {
         const std::size_t warps = ceil_div<std::size_t>(vectors, kOfWarp);
         const unsigned grid = blocks_for(warps * kWarpSize, kThreads);
-        norms_of_rows<<<grid, kThreads, 0, stream>>>(metric, batch, norms);
+        norms_of_rows<T><<<grid, kThreads, 0, stream>>>(metric, batch, norms);
     } else {
-        norms_of_columns<<<blocks_for(vectors, kWarpSize), kThreads, 0, stream>>>(metric, batch, norms);
+        norms_of_columns<T><<<blocks_for(vectors, kWarpSize), kThreads, 0, stream>>>(metric, batch, norms);
     }
     CUDA_CHECK_LAUNCH();
 }
@@ -111,7 +118,9 @@ std::size_t norms_size(Metric metric, std::size_t m, std::size_t n, std::size_t 
     return needed ? (m + n) * count : 0;
 }
 
-void launch_norms(Metric metric, const Operands& operands, DeviceSpan<float> norms, cudaStream_t stream) {
+template <class T>
+void launch_norms(Metric metric, const OperandsOf<T>& operands, DeviceSpan<float> norms,
+                  cudaStream_t stream) {
     const std::size_t needed = norms_size(metric, operands.m(), operands.n(), operands.count());
     require(norms.size() >= needed, "launch_norms: norms has ", norms.size(), " elements; expected at least ",
             needed);
@@ -120,5 +129,9 @@ void launch_norms(Metric metric, const Operands& operands, DeviceSpan<float> nor
     launch_norms_of(metric, operands.b, operands.op_b == Op::kTranspose,
                     norms.data() + operands.m() * operands.count(), stream);
 }
+
+template void launch_norms(Metric, const OperandsOf<float>&, DeviceSpan<float>, cudaStream_t);
+template void launch_norms(Metric, const OperandsOf<__half>&, DeviceSpan<float>, cudaStream_t);
+template void launch_norms(Metric, const OperandsOf<__nv_bfloat16>&, DeviceSpan<float>, cudaStream_t);
 
 }  // namespace course

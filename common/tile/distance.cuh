@@ -85,8 +85,9 @@ struct Distance {
 
 // Queues the computation of the norms that the metric needs, if any. They are stored at the start
 // of `scratch`.
-inline Distance launch_distance(Metric metric, const Operands& operands, std::uint64_t* scratch,
-                                cudaStream_t stream) {
+template <class T>
+Distance launch_distance(Metric metric, const OperandsOf<T>& operands, std::uint64_t* scratch,
+                         cudaStream_t stream) {
     float* const norms = reinterpret_cast<float*>(scratch);
     const std::size_t size = norms_size(metric, operands.m(), operands.n(), operands.count());
     launch_norms(metric, operands, DeviceSpan<float>::from_device_pointer(norms, size), stream);

@@ -33,7 +33,9 @@ std::string name(Metric metric);
 // The norms that kSquaredL2 and kCosine need: the number of floats that `norms` must have, and the
 // launch of their kernels. For kSquaredL2 |x|^2; for kCosine 1 / |x|, or 0 for a zero vector. The norms of the rows of op(A) of all products come first, then those of the columns of op(B).
 std::size_t norms_size(Metric metric, std::size_t m, std::size_t n, std::size_t count);
-void launch_norms(Metric metric, const Operands& operands, DeviceSpan<float> norms, cudaStream_t stream);
+// T: float, __half or __nv_bfloat16; the sums are in FP32.
+template <class T>
+void launch_norms(Metric metric, const OperandsOf<T>& operands, DeviceSpan<float> norms, cudaStream_t stream);
 
 // Queues the matrices of distances of all products, packed and one after the other: m n count
 // floats. `scratch` has room for the norms.

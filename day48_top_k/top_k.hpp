@@ -31,8 +31,9 @@ enum class Order { kSmallest, kLargest };
 // "smallest", "largest"
 std::string name(Order order);
 
-struct TopKMatmul {
-    course::Operands operands;
+template <class T>
+struct TopKMatmulOf {
+    course::OperandsOf<T> operands;
     course::Metric metric = course::Metric::kSquaredL2;
     Order order = Order::kSmallest;
     std::size_t k = 1;                          // 1 to kMostBest, and at most as many as op(B) has columns
@@ -41,6 +42,7 @@ struct TopKMatmul {
     // At least scratch_size() elements with any content. Used until the work has finished.
     course::DeviceSpan<std::uint64_t> scratch{};
 };
+using TopKMatmul = TopKMatmulOf<float>;
 
 // op(A) is m x d, op(B) is d x n: m queries and n points of d numbers.
 struct TopKShape {

@@ -2,6 +2,8 @@
 //
 //     day48_top_k --size 512x512x64             the 128 nearest of 512 points of 64 numbers for each of 512 queries
 //     day48_top_k --size 1024x1000000x64x10     the 10 nearest of a million
+//     day48_top_k --size 100x5000x64x3000       more than 1024: by several passes
+//     day48_top_k --plot                        from 4,096 points to a million, of 64, 256 and 1,024 numbers; several k
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "beyond/half_top_k.hpp"
+#include "beyond/many_best.hpp"
 #include "common/bench/program.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
@@ -23,7 +27,8 @@
 namespace day48 {
 namespace {
 
-constexpr std::size_t kSample = 64;  // queries whose neighbours the host looks for, too
+constexpr std::size_t kSample = 64;         // queries whose neighbours the host looks for, too
+constexpr std::size_t kSampleOfPlots = 16;  // with --plot
 
 // Whole numbers from 0 to 255, as in many descriptors of pictures; or to less, so that a sum of
 // squares is below 2^24 and every distance exact. Then there is only one right answer.
@@ -37,9 +42,9 @@ std::vector<float> make_vectors(std::size_t count, std::size_t d, std::uint64_t 
     return vectors;
 }
 
-// At most kSample of `count`, evenly spaced, the first and the last among them.
-std::vector<std::size_t> sample_of(std::size_t count) {
-    const std::size_t size = std::min(count, kSample);
+// At most `most` of `count`, evenly spaced, the first and the last among them.
+std::vector<std::size_t> sample_of(std::size_t count, std::size_t most) {
+    const std::size_t size = std::min(count, most);
     std::vector<std::size_t> sample(size);
     for (std::size_t i = 0; i < size; ++i)
         sample[i] = size == 1 ? 0 : i * (count - 1) / (size - 1);
@@ -57,11 +62,11 @@ std::vector<T> rows_of(std::span<const T> values, const std::vector<std::size_t>
 }
 
 struct Data {
-    explicit Data(const TopKShape& s)
+    explicit Data(const TopKShape& s, std::size_t most_sampled)
         : shape(s),
           queries(make_vectors(s.m, s.d, 1)),
           points(make_vectors(s.n, s.d, 2)),
-          sample(sample_of(s.m)),
+          sample(sample_of(s.m, most_sampled)),
           nearest(nearest_neighbours_on_cpu(rows_of<float>(queries, sample, s.d), points, s.d, s.k)),
           queries_device(std::span<const float>(queries)),
           points_device(std::span<const float>(points)),
@@ -127,9 +132,9 @@ std::string queries_per_second(std::size_t queries, std::span<const course::Reco
     return text.empty() ? "" : text + "\n";
 }
 
-course::Case make_case(const course::Dims& dims) {
+course::Case make_case(const course::Dims& dims, std::size_t most_sampled = kSample) {
     const TopKShape shape{.m = dims[0], .n = dims[1], .d = dims[2], .k = dims[3]};
-    const auto data = std::make_shared<Data>(shape);
+    const auto data = std::make_shared<Data>(shape, most_sampled);
     course::Case result{
         .problem = fmt::format("nearest_neighbours {}x{}x{}, k = {}", shape.m, shape.n, shape.d, shape.k),
         .dtype = "float"};
@@ -159,7 +164,99 @@ course::Case make_case(const course::Dims& dims) {
                      };
                  }});
     }
+    if (shape.k >= kMostBest) {
+        result.contestants.push_back(
+            {.name = "many_best",
+             .work = top_k_versions().front().work(shape),
+             .figures =
+                 [data] {
+                     return course::Figures{{"recall", recall(data->found(), data->nearest)}};
+                 },
+             .prepare =
+                 [data](course::Contestant& contestant) {
+                     const auto scratch = std::make_shared<course::DeviceBuffer<std::uint64_t>>(
+                         many_best_scratch_size(data->shape));
+                     contestant.launch = [data, scratch](cudaStream_t stream) {
+                         launch_many_best(data->matmul(*scratch), stream);
+                     };
+                 }});
+    }
     return result;
+}
+
+// The same vectors in 16 bits, which hold such whole numbers.
+template <class E>
+course::Case make_half_case(const course::Dims& dims, const std::string& dtype) {
+    const TopKShape shape{.m = dims[0], .n = dims[1], .d = dims[2], .k = dims[3]};
+    if (shape.k > kMostBest) return {};
+    const auto data = std::make_shared<Data>(shape, kSampleOfPlots);
+    const auto in_16_bits = [](const std::vector<float>& vectors) {
+        const std::vector<E> rounded(vectors.begin(), vectors.end());
+        return std::make_shared<course::DeviceBuffer<E>>(std::span<const E>(rounded));
+    };
+    const auto queries = in_16_bits(data->queries);
+    const auto points = in_16_bits(data->points);
+    course::Case result{.problem = fmt::format("nearest_neighbours_16_bit {} {}x{}x{}, k = {}", dtype,
+                                               shape.m, shape.n, shape.d, shape.k),
+                        .dtype = dtype};
+    result.spoil = [data] {
+        data->values.spoil();
+        data->indices.spoil();
+    };
+    result.verify = [data] { return data->verify(); };
+    for (const HalfTopK<E>& version : half_top_k_versions<E>()) {
+        result.contestants.push_back(
+            {.name = version.name,
+             .work = version.work(shape),
+             .cannot_run = version.cannot_run(shape),
+             .figures =
+                 [data] {
+                     return course::Figures{{"recall", recall(data->found(), data->nearest)}};
+                 },
+             .prepare =
+                 [data, queries, points, &version](course::Contestant& contestant) {
+                     const auto scratch = std::make_shared<course::DeviceBuffer<std::uint64_t>>(
+                         version.launcher.scratch_size(data->shape));
+                     contestant.launch = [data, queries, points, scratch, &version](cudaStream_t stream) {
+                         const TopKShape& s = data->shape;
+                         version.launcher.launch(
+                             {.operands = {.a = {std::as_const(*queries).matrix(s.m, s.d)},
+                                           .b = {std::as_const(*points).matrix(s.n, s.d)},
+                                           .op_b = course::Op::kTranspose},
+                              .metric = s.metric,
+                              .order = s.order,
+                              .k = s.k,
+                              .values = data->values.span(),
+                              .indices = data->indices.span(),
+                              .scratch = scratch->span()},
+                             stream);
+                     };
+                 }});
+    }
+    return result;
+}
+
+// Without k_minima, which is far slower, and fused_own_bounds.
+course::Case make_plotted(const course::Dims& dims) {
+    course::Case result = make_case(dims, kSampleOfPlots);
+    std::erase_if(result.contestants, [](const course::Contestant& each) {
+        return each.name == "k_minima" || each.name == "fused_own_bounds";
+    });
+    return result;
+}
+
+// Over the number of points for three lengths of vectors, and over k.
+std::vector<course::Dims> sizes_of_plots() {
+    constexpr std::size_t kQueries = 1024;
+    std::vector<course::Dims> sizes;
+    for (const std::size_t d : {64, 256, 1024}) {
+        for (const std::size_t points : {4096, 16384, 65536, 262144})
+            sizes.push_back({kQueries, points, d, 128});
+    }
+    sizes.push_back({kQueries, 1048576, 64, 128});
+    for (const std::size_t k : {1, 4, 16, 64, 256, 512, 1024, 2048, 4096})
+        sizes.push_back({kQueries, 262144, 64, k});
+    return sizes;
 }
 
 // queries x points x d [x k]; k is 128 unless it is said, or as many as there are points.
@@ -170,9 +267,9 @@ course::Dims m_n_d_k(course::Dims size) {
         throw std::invalid_argument(
             "expected queries x points x d, or queries x points x d x k, for example 1024x1000000x64x128");
     }
-    if (size[3] > std::min(size[1], kMostBest)) {
+    if (size[3] > size[1]) {
         throw std::invalid_argument(
-            fmt::format("k is {}; expected at most {}, and as many points", size[3], kMostBest));
+            fmt::format("k is {}, but there are {} points; expected at most as many", size[3], size[1]));
     }
     return size;
 }
@@ -190,6 +287,14 @@ int main(int argc, char** argv) {
                         {8192, 8192, 256},
                         {1024, 1000000, 64},
                         {1024, 1000000, 256}},
-        .make_cases = {[](const course::Dims& size) { return day48::make_case(day48::m_n_d_k(size)); }}};
+        .plot_sizes = day48::sizes_of_plots(),
+        .make_cases = {[](const course::Dims& size) { return day48::make_case(day48::m_n_d_k(size)); },
+                       [](const course::Dims& size) {
+                           return day48::make_half_case<__half>(day48::m_n_d_k(size), "half");
+                       },
+                       [](const course::Dims& size) {
+                           return day48::make_half_case<__nv_bfloat16>(day48::m_n_d_k(size), "bfloat16");
+                       }},
+        .plot_cases = {[](const course::Dims& size) { return day48::make_plotted(day48::m_n_d_k(size)); }}};
     return course::run_program(program, argc, argv);
 }

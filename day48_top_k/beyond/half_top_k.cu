@@ -1,0 +1,81 @@
+// Day 48, beyond: host code of half_lists.cuh, and the list of versions.
+#include <array>
+#include <string>
+
+#include "common/device/tensor_core_support.hpp"
+#include "half_lists.cuh"
+#include "half_top_k.hpp"
+#include "launch_lists.cuh"
+
+namespace day48 {
+namespace {
+
+template <class E, int STAGES>
+std::string why_not() {
+    using L = HalfTile<E, STAGES>;
+    return course::why_no_tensor_cores(list_best_half<L, true>, half_mma::kStages<L>);
+}
+
+template <class E, int STAGES>
+void launch_with(const TopKMatmulOf<E>& matmul, const ScratchLayout& layout, cudaStream_t stream) {
+    using L = HalfTile<E, STAGES>;
+    const bool aligned =
+        half_mma::has_aligned_rows(matmul.operands.a) && half_mma::has_aligned_rows(matmul.operands.b);
+    launch_with_lists(matmul, layout, stream, [&](const course::Distance& distance, const RowLists& lists) {
+        const auto launch = aligned ? launch_list_best_half<L, true> : launch_list_best_half<L, false>;
+        launch(matmul.operands, distance, sign_of(matmul.order), lists, stream);
+    });
+}
+
+template <class E>
+void launch(const TopKMatmulOf<E>& matmul, cudaStream_t stream) {
+    const ScratchLayout layout = checked_layout(matmul);
+    const course::OperandsOf<E>& operands = matmul.operands;
+    course::require(operands.op_a == course::Op::kNone && operands.op_b == course::Op::kTranspose,
+                    "top-k matmul: the layout is ", operands.op_a == course::Op::kNone ? "N" : "T",
+                    operands.op_b == course::Op::kNone ? "N" : "T",
+                    "; expected NT for 16-bit operands: rows of A and rows of B along K");
+    course::require(matmul.metric != course::Metric::kDifferences, "top-k matmul: the metric is ",
+                    name(matmul.metric), ", which is no product; expected dot, squared_l2 or cosine");
+    course::require(operands.k() > 0, "top-k matmul: vectors have 0 numbers; expected at least 1");
+    const std::string reason = why_not<E, 2>();
+    course::require(reason.empty(), "top-k matmul: half_mma ", reason);
+    if (layout.rows == 0) return;
+    require_scratch(matmul, layout.fused_words());
+    why_not<E, 3>().empty() ? launch_with<E, 3>(matmul, layout, stream)
+                            : launch_with<E, 2>(matmul, layout, stream);
+}
+
+// Not compared with the limit of FP32.
+course::Work work(const TopKShape& shape) {
+    const auto count = static_cast<double>(shape.count);
+    const auto m = static_cast<double>(shape.m);
+    const auto n = static_cast<double>(shape.n);
+    const auto d = static_cast<double>(shape.d);
+    const double written = (sizeof(float) + sizeof(std::uint32_t)) * count * m * static_cast<double>(shape.k);
+    return {.bytes = 2 * count * (m * d + d * n) + written,
+            .written = written,
+            .flops = 2 * count * m * n * d,
+            .arithmetic = course::Arithmetic::kOther};
+}
+
+}  // namespace
+
+template <class E>
+std::span<const HalfTopK<E>> half_top_k_versions() {
+    static const std::array list = {
+        HalfTopK<E>{
+            .name = "half_mma",
+            .idea = "mma.sync multiplies 16-bit operands, the epilogue lists what may be among the best",
+            .launcher = {launch<E>,
+                         [](const TopKShape& shape) { return ScratchLayout(shape).fused_words(); }},
+            .work = work,
+            .constraint = [](const TopKShape&) { return why_not<E, 2>(); }},
+    };
+    return list;
+}
+
+template std::span<const HalfTopK<__half>> half_top_k_versions<__half>();
+template std::span<const HalfTopK<__nv_bfloat16>> half_top_k_versions<__nv_bfloat16>();
+
+}  // namespace day48

@@ -20,6 +20,23 @@ def device_of(name, tensor):
     return int(kind), index
 
 
+def type_name(dtype):
+    """ "float16" of that string, numpy.float16, numpy.dtype("float16") or torch.float16."""
+    return getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
+
+
+def shape_of(name, x):
+    device_of(name, x)
+    return tuple(x.shape)
+
+
+def matrix_shape(name, x):
+    shape = shape_of(name, x)
+    if len(shape) != 2:
+        raise ValueError(f"{name} is of shape {shape}; expected two dimensions")
+    return shape
+
+
 def _framework(tensor):
     for cls in type(tensor).__mro__:
         root = cls.__module__.partition(".")[0]
@@ -63,6 +80,10 @@ class Place:
     def on_gpu(self):
         return self._on_gpu
 
+    @property
+    def framework(self):
+        return self._framework
+
     def _current_stream(self):
         if not self._on_gpu:
             return 0
@@ -86,6 +107,12 @@ class Place:
                 f"{self._name} is of type {type(self._like).__name__}, whose library is not known here; expected out= for the results"
             )
         return importlib.import_module("numpy").empty(shape, dtype)
+
+    def scratch(self, size):
+        """Memory for intermediate results: on a GPU from the library's allocator, which knows
+        when the stream is through with it. On the CPU the extension has its own.
+        """
+        return self.give("workspace", self.empty((size,), "uint8")) if self._on_gpu else None
 
     def give(self, name, tensor):
         """What the extension takes: the tensor, or on a GPU its capsule, after which our stream

@@ -13,6 +13,21 @@ the results in all cases.
 """
 
 from . import _extension
+from ._products import (
+    Best,
+    Clusters,
+    bmm,
+    bmm_argmax,
+    bmm_argmin,
+    bmm_logsumexp,
+    bmm_masked,
+    bmm_max,
+    bmm_min,
+    bmm_sum,
+    bmm_topk,
+    kmeans,
+    topk,
+)
 from ._quantization import (
     Int8Linear,
     Quantized,
@@ -28,14 +43,26 @@ from ._quantization import (
 from ._rows import log_softmax, scan, softmax, sort
 
 __all__ = [
+    "Best",
+    "Clusters",
     "Int8Linear",
     "Quantized",
     "QuantizedBlocks",
+    "bmm",
+    "bmm_argmax",
+    "bmm_argmin",
+    "bmm_logsumexp",
+    "bmm_masked",
+    "bmm_max",
+    "bmm_min",
+    "bmm_sum",
+    "bmm_topk",
     "dequantize",
     "dequantize_blocks",
     "find_parameters",
     "int8_matmul",
     "kernels_run_on",
+    "kmeans",
     "log_softmax",
     "quantize",
     "quantize_blocks",
@@ -43,6 +70,7 @@ __all__ = [
     "scan",
     "softmax",
     "sort",
+    "topk",
 ]
 
 kernels_run_on: str = _extension.kernels_run_on

@@ -12,4 +12,5 @@ NB_MODULE(_extension, module) {
     module.attr("has_nvtx") = has_nvtx();
     define_quantization(module);
     define_rows(module);
+    define_products(module);
 }

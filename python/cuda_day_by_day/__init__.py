@@ -13,6 +13,8 @@ the results in all cases.
 """
 
 from . import _extension
+from ._attention import attention, attention_with_gradient, decode_attention
+from ._layers import SparseMatrix, conv2d, spmv
 from ._products import (
     Best,
     Clusters,
@@ -43,11 +45,15 @@ from ._quantization import (
 from ._rows import log_softmax, scan, softmax, sort
 
 __all__ = [
+    "AttentionLayer",
     "Best",
     "Clusters",
     "Int8Linear",
     "Quantized",
     "QuantizedBlocks",
+    "SparseMatrix",
+    "attention",
+    "attention_with_gradient",
     "bmm",
     "bmm_argmax",
     "bmm_argmin",
@@ -57,6 +63,8 @@ __all__ = [
     "bmm_min",
     "bmm_sum",
     "bmm_topk",
+    "conv2d",
+    "decode_attention",
     "dequantize",
     "dequantize_blocks",
     "find_parameters",
@@ -70,8 +78,17 @@ __all__ = [
     "scan",
     "softmax",
     "sort",
+    "spmv",
     "topk",
 ]
 
 kernels_run_on: str = _extension.kernels_run_on
 """Where the package was built: "gpu", or "cpu" for the stand-in. With "gpu", tensors of the CPU are left to the CPU reference."""
+
+
+def __getattr__(name):
+    if name == "AttentionLayer":  # imports PyTorch, which may not be installed
+        from .nn import AttentionLayer
+
+        return AttentionLayer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

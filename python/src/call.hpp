@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -92,7 +93,9 @@ class Call {
         const nanobind::gil_scoped_release others_may_run;
         if (on_gpu()) {
             const CurrentDevice current(tensors_.front().device());
+            const auto start = std::chrono::steady_clock::now();
             kernels(stream_);
+            last_launch_ = std::chrono::steady_clock::now() - start;
         } else if (course::is_cpu_stand_in()) {
             const RegisteredMemory registered(tensors_);
             kernels(cudaStream_t{});
@@ -101,9 +104,14 @@ class Call {
         }
     }
 
+    // How long the day's own function took in this thread's last call on a GPU: its checks and its
+    // launches, which do not wait for the kernels. What is more of a call is Python's and ours.
+    static std::chrono::nanoseconds last_launch() { return last_launch_; }
+
   private:
     void check() const;
 
+    inline static thread_local std::chrono::nanoseconds last_launch_{0};
     Range range_;
     cudaStream_t stream_;
     course::DeviceBuffer<std::byte> of_the_stand_in_;

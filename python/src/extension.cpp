@@ -2,6 +2,7 @@
 // sees memory that is allocated here. The functions that users call are in cuda_day_by_day/.
 #include <nanobind/nanobind.h>
 
+#include "call.hpp"
 #include "common/bench/machine.hpp"
 #include "modules.hpp"
 #include "range.hpp"
@@ -10,7 +11,10 @@ NB_MODULE(_extension, module) {
     using namespace course_python;
     module.attr("kernels_run_on") = course::is_cpu_stand_in() ? "cpu" : "gpu";
     module.attr("has_nvtx") = has_nvtx();
+    module.def("last_launch_ns", [] { return Call::last_launch().count(); });
     define_quantization(module);
     define_rows(module);
     define_products(module);
+    define_attention(module);
+    define_layers(module);
 }

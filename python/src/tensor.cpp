@@ -125,6 +125,18 @@ void Tensor::require_contiguous() const {
     }
 }
 
+void Tensor::require_heads() const {
+    if (shape_.size() != 4) {
+        refuse("of shape " + tuple(shape_), "four dimensions: batch, heads, length and dim");
+    }
+    const bool in_order =
+        std::all_of(strides_.begin(), strides_.end(), [](std::int64_t stride) { return stride >= 0; });
+    if (!empty() && ((shape_[3] > 1 && strides_[3] != 1) || !in_order)) {
+        refuse("a tensor with strides " + tuple(strides_),
+               "the elements of a row side by side: make a contiguous copy");
+    }
+}
+
 std::size_t Tensor::row_count() const {
     if (shape_.empty()) refuse("of shape " + tuple(shape_), "at least one dimension");
     std::size_t rows = 1;

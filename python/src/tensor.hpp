@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bench/attention.hpp"
 #include "common/device/device_view.hpp"
 #include "common/device/operands.hpp"
 
@@ -100,6 +101,18 @@ class Tensor {
         require_type("bool");
         return matrices_of_any_type<const std::uint8_t>();
     }
+    // [batch, heads, length, dim]: the elements of a row side by side, all else as it is.
+    template <class T>
+    course::attention::HeadsView<T> heads() const {
+        require_type(type_name<T>());
+        require_heads();
+        const course::attention::Extents extents{shape_[0], shape_[1], shape_[2], shape_[3]};
+        if (empty()) return course::attention::HeadsView<T>::from_device_pointer(nullptr, extents);
+        const auto stride = [&](std::size_t i) {
+            return shape_[i] == 1 ? std::size_t{0} : static_cast<std::size_t>(strides_[i]);
+        };
+        return {view<T>(), extents, {stride(0), stride(1), stride(2)}};
+    }
     template <class T>
     course::DeviceSpan<T> vector(std::size_t size) const {
         require_type(type_name<T>());
@@ -127,6 +140,7 @@ class Tensor {
     void require_matrix() const;
     void require_packed() const;
     void require_contiguous() const;
+    void require_heads() const;
     std::size_t leading_dimension() const;
     std::size_t row_count() const;
     std::size_t collapsed_leading_dimension() const;

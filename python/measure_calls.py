@@ -48,13 +48,38 @@ def cases(torch, cdd):
 
     functional = torch.nn.functional
     half, bfloat16 = torch.float16, torch.bfloat16
-    yield Case("quantize", "4096x4096 float16", [randn(4096, 4096, dtype=half)], lambda x, out: cdd.quantize(x, out=out))
+    yield Case(
+        "quantize",
+        "4096x4096 float16",
+        [randn(4096, 4096, dtype=half)],
+        lambda x, out: cdd.quantize(x, out=out),
+    )
     for rows, cols in ((64, 128), (4096, 1024), (1024, 32768)):
-        yield Case("softmax", f"{rows}x{cols}", [randn(rows, cols)], lambda x, out: cdd.softmax(x, out=out), lambda x: torch.softmax(x, -1))
+        yield Case(
+            "softmax",
+            f"{rows}x{cols}",
+            [randn(rows, cols)],
+            lambda x, out: cdd.softmax(x, out=out),
+            lambda x: torch.softmax(x, -1),
+        )
     for size in (1 << 14, 1 << 24):
-        yield Case("scan", str(size), [randn(size)], lambda x, out: cdd.scan(x, out=out), lambda x: torch.cumsum(x, 0))
-        yield Case("sort", str(size), [randn(size)], lambda x, out: cdd.sort(x, out=out), lambda x: torch.sort(x))
-    yield Case("topk", "1024x10000, k = 64", [randn(1024, 10000)], lambda x, out: cdd.topk(x, 64, out=out), lambda x: torch.topk(x, 64))
+        yield Case(
+            "scan",
+            str(size),
+            [randn(size)],
+            lambda x, out: cdd.scan(x, out=out),
+            lambda x: torch.cumsum(x, 0),
+        )
+        yield Case(
+            "sort", str(size), [randn(size)], lambda x, out: cdd.sort(x, out=out), lambda x: torch.sort(x)
+        )
+    yield Case(
+        "topk",
+        "1024x10000, k = 64",
+        [randn(1024, 10000)],
+        lambda x, out: cdd.topk(x, 64, out=out),
+        lambda x: torch.topk(x, 64),
+    )
     for dtype in (torch.float32, bfloat16):
         yield Case(
             "bmm",
@@ -64,8 +89,20 @@ def cases(torch, cdd):
             torch.bmm,
         )
     vectors = [randn(1, 8192, 64), randn(1, 8192, 64).transpose(1, 2)]
-    yield Case("bmm_argmin", "8192x8192x64", vectors, lambda a, b, out: cdd.bmm_argmin(a, b, out=out), lambda a, b: torch.bmm(a, b).min(-1))
-    yield Case("bmm_topk", "1024x131072x64, k = 32", [randn(1024, 64), randn(131072, 64).T], lambda a, b, out: cdd.bmm_topk(a, b, 32, out=out), lambda a, b: torch.topk(a @ b, 32))
+    yield Case(
+        "bmm_argmin",
+        "8192x8192x64",
+        vectors,
+        lambda a, b, out: cdd.bmm_argmin(a, b, out=out),
+        lambda a, b: torch.bmm(a, b).min(-1),
+    )
+    yield Case(
+        "bmm_topk",
+        "1024x131072x64, k = 32",
+        [randn(1024, 64), randn(131072, 64).T],
+        lambda a, b, out: cdd.bmm_topk(a, b, 32, out=out),
+        lambda a, b: torch.topk(a @ b, 32),
+    )
     hidden = torch.ones(1024, 1024, dtype=torch.bool, device="cuda").triu(1)
     yield Case(
         "bmm_masked",
@@ -126,9 +163,17 @@ def cases(torch, cdd):
     )
     rows, width = 1 << 18, 16
     columns = torch.randint(0, rows, (rows, width)).sort(1).values.flatten()
-    sparse = torch.sparse_csr_tensor(torch.arange(rows + 1) * width, columns, torch.randn(rows * width), size=(rows, rows))
+    sparse = torch.sparse_csr_tensor(
+        torch.arange(rows + 1) * width, columns, torch.randn(rows * width), size=(rows, rows)
+    )
     matrix, on_device = cdd.SparseMatrix(sparse), sparse.cuda()
-    yield Case("spmv", f"{rows} rows of {width}", [randn(rows)], lambda x, out: cdd.spmv(matrix, x, out=out), lambda x: on_device @ x)
+    yield Case(
+        "spmv",
+        f"{rows} rows of {width}",
+        [randn(rows)],
+        lambda x, out: cdd.spmv(matrix, x, out=out),
+        lambda x: on_device @ x,
+    )
     yield Case(
         "conv2d",
         "32x64x56x56, 64 of 3x3",
@@ -136,7 +181,13 @@ def cases(torch, cdd):
         lambda x, w, out: cdd.conv2d(x, w, padding=1, out=out),
         lambda x, w: functional.conv2d(x, w, padding=1),
     )
-    yield Case("kmeans", "100000x64, k = 256, 5 iterations", [randn(100000, 64)], lambda x, out: cdd.kmeans(x, x[:256], most_iterations=5), out=False)
+    yield Case(
+        "kmeans",
+        "100000x64, k = 256, 5 iterations",
+        [randn(100000, 64)],
+        lambda x, out: cdd.kmeans(x, x[:256], most_iterations=5),
+        out=False,
+    )
 
 
 def tensors_of(result):
@@ -193,6 +244,7 @@ def measure(torch, extension, case, seconds):
         count = max(1, min(20, int(0.005 / (time.perf_counter() - start))))
         steps = {"kernel": repeat("kernel", lambda: kernel(work, count))}
         if function is ours:
+
             def launched():
                 work()
                 return extension.last_launch_ns()
@@ -234,9 +286,13 @@ def table(lines):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=pathlib.Path, help="write records, a line of JSON each")
-    parser.add_argument("--table", type=pathlib.Path, help="print these records as a table, and measure nothing")
+    parser.add_argument(
+        "--table", type=pathlib.Path, help="print these records as a table, and measure nothing"
+    )
     parser.add_argument("--only", default="", help="functions whose name has this in it")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each number (default: 0.1)")
     parser.add_argument("--commit", default="unknown", help="to write down beside the figures")
@@ -265,7 +321,11 @@ def main():
         if options.only not in case.name:
             continue
         try:
-            record = {"function": case.name, "problem": case.problem, **measure(torch, _extension, case, options.seconds)}
+            record = {
+                "function": case.name,
+                "problem": case.problem,
+                **measure(torch, _extension, case, options.seconds),
+            }
         except Exception as error:  # the other functions are still to be measured
             print(f"{case.name} {case.problem}: {type(error).__name__}: {error}", file=sys.stderr)
             continue

@@ -170,7 +170,13 @@ def _attention_function():
 
 
 def attention_with_gradient(
-    q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, scale: Optional[float] = None, stream: Stream = None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    causal: bool = False,
+    scale: Optional[float] = None,
+    stream: Stream = None,
 ) -> Tensor:
     """attention() of PyTorch's tensors, with a gradient with respect to q, k and v.
 
@@ -186,6 +192,8 @@ def attention_with_gradient(
     torch = importlib.import_module("torch")
     for name, x in (("q", q), ("k", k), ("v", v)):
         if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} is of type {type(x).__name__}; expected a tensor of PyTorch, which alone has gradients")
+            raise TypeError(
+                f"{name} is of type {type(x).__name__}; expected a tensor of PyTorch, which alone has gradients"
+            )
     dim = _four("q", q, "batch, heads, length and dim")[3]
     return _attention_function().apply(q, k, v, causal, scale_of(scale, dim), stream)

@@ -31,7 +31,9 @@ def _csr_arrays(matrix):
     if data.dtype != np.float32:
         raise TypeError(f"matrix is {data.dtype}; expected float32")
     if len(indices) and (indices.min() < 0 or indices.max() >= matrix.shape[1]):
-        raise ValueError(f"matrix has an entry in column {indices.max()}; expected 0 to {matrix.shape[1] - 1}")
+        raise ValueError(
+            f"matrix has an entry in column {indices.max()}; expected 0 to {matrix.shape[1] - 1}"
+        )
     return tuple(matrix.shape), indptr.astype(np.int64), indices.astype(np.int32), np.ascontiguousarray(data)
 
 
@@ -111,5 +113,7 @@ def conv2d(
             size = _extension.conv2d_workspace(algorithm, given_x, given_w, padding, stride)
         # A capsule can be read once.
         given_x, given_w, workspace = place.give("x", x), place.give("w", w), place.scratch(size)
-    _extension.conv2d(algorithm, given_x, given_w, padding, stride, place.give("out", out), workspace, place.stream)
+    _extension.conv2d(
+        algorithm, given_x, given_w, padding, stride, place.give("out", out), workspace, place.stream
+    )
     return out

@@ -75,7 +75,9 @@ def bmm(
 
 def _is_along_rows(axis):
     if axis not in (-1, -2):
-        raise ValueError(f"axis is {axis!r}; expected -1, over the columns of each product, or -2, over its rows")
+        raise ValueError(
+            f"axis is {axis!r}; expected -1, over the columns of each product, or -2, over its rows"
+        )
     return axis == -1
 
 
@@ -123,31 +125,75 @@ _EXTREMUM = """. Of equal elements the first
     counts; NaN is before all numbers, as in PyTorch. `out`: {out}."""
 
 
-def bmm_min(a: Tensor, b: Tensor, *, axis: int = -1, metric: str = "dot", out: Optional[Tensor] = None, stream: Stream = None) -> Tensor:
+def bmm_min(
+    a: Tensor,
+    b: Tensor,
+    *,
+    axis: int = -1,
+    metric: str = "dot",
+    out: Optional[Tensor] = None,
+    stream: Stream = None,
+) -> Tensor:
     return _reduce("bmm_min", "min", a, b, axis, metric, False, out, stream)
 
 
-def bmm_max(a: Tensor, b: Tensor, *, axis: int = -1, metric: str = "dot", out: Optional[Tensor] = None, stream: Stream = None) -> Tensor:
+def bmm_max(
+    a: Tensor,
+    b: Tensor,
+    *,
+    axis: int = -1,
+    metric: str = "dot",
+    out: Optional[Tensor] = None,
+    stream: Stream = None,
+) -> Tensor:
     return _reduce("bmm_max", "max", a, b, axis, metric, False, out, stream)
 
 
 def bmm_argmin(
-    a: Tensor, b: Tensor, *, axis: int = -1, metric: str = "dot", out: Optional[Tuple[Tensor, Tensor]] = None, stream: Stream = None
+    a: Tensor,
+    b: Tensor,
+    *,
+    axis: int = -1,
+    metric: str = "dot",
+    out: Optional[Tuple[Tensor, Tensor]] = None,
+    stream: Stream = None,
 ) -> Best:
     return _reduce("bmm_argmin", "min", a, b, axis, metric, True, out, stream)
 
 
 def bmm_argmax(
-    a: Tensor, b: Tensor, *, axis: int = -1, metric: str = "dot", out: Optional[Tuple[Tensor, Tensor]] = None, stream: Stream = None
+    a: Tensor,
+    b: Tensor,
+    *,
+    axis: int = -1,
+    metric: str = "dot",
+    out: Optional[Tuple[Tensor, Tensor]] = None,
+    stream: Stream = None,
 ) -> Best:
     return _reduce("bmm_argmax", "max", a, b, axis, metric, True, out, stream)
 
 
-def bmm_sum(a: Tensor, b: Tensor, *, axis: int = -1, metric: str = "dot", out: Optional[Tensor] = None, stream: Stream = None) -> Tensor:
+def bmm_sum(
+    a: Tensor,
+    b: Tensor,
+    *,
+    axis: int = -1,
+    metric: str = "dot",
+    out: Optional[Tensor] = None,
+    stream: Stream = None,
+) -> Tensor:
     return _reduce("bmm_sum", "sum", a, b, axis, metric, False, out, stream)
 
 
-def bmm_logsumexp(a: Tensor, b: Tensor, *, axis: int = -1, metric: str = "dot", out: Optional[Tensor] = None, stream: Stream = None) -> Tensor:
+def bmm_logsumexp(
+    a: Tensor,
+    b: Tensor,
+    *,
+    axis: int = -1,
+    metric: str = "dot",
+    out: Optional[Tensor] = None,
+    stream: Stream = None,
+) -> Tensor:
     return _reduce("bmm_logsumexp", "logsumexp", a, b, axis, metric, False, out, stream)
 
 
@@ -157,8 +203,16 @@ def _describe(function, what, more):
 
 _describe(bmm_min, "The minimum", _EXTREMUM.format(out="a tensor for them"))
 _describe(bmm_max, "The maximum", _EXTREMUM.format(out="a tensor for them"))
-_describe(bmm_argmin, "The minimum and its index", " (a Best: and int32)" + _EXTREMUM.format(out="a tuple of two tensors"))
-_describe(bmm_argmax, "The maximum and its index", " (a Best: and int32)" + _EXTREMUM.format(out="a tuple of two tensors"))
+_describe(
+    bmm_argmin,
+    "The minimum and its index",
+    " (a Best: and int32)" + _EXTREMUM.format(out="a tuple of two tensors"),
+)
+_describe(
+    bmm_argmax,
+    "The maximum and its index",
+    " (a Best: and int32)" + _EXTREMUM.format(out="a tuple of two tensors"),
+)
 _describe(bmm_sum, "The sum", ".")
 _describe(bmm_logsumexp, "The logarithm of the sum of exponentials, which does not overflow,", ".")
 
@@ -215,7 +269,12 @@ def _best_tensors(place, shape, out):
 
 
 def topk(
-    x: Tensor, k: int, *, largest: bool = True, out: Optional[Tuple[Tensor, Tensor]] = None, stream: Stream = None
+    x: Tensor,
+    k: int,
+    *,
+    largest: bool = True,
+    out: Optional[Tuple[Tensor, Tensor]] = None,
+    stream: Stream = None,
 ) -> Best:
     """The k best elements of each row, the last dimension of x: float32, the best first.
 
@@ -277,11 +336,19 @@ def bmm_masked(
     same. Kernels: day 47.
     """
     place = Place("a", a, stream)
-    given = [name for name, is_given in (("mask", mask is not None), ("causal", causal), ("band", band is not None)) if is_given]
+    given = [
+        name
+        for name, is_given in (("mask", mask is not None), ("causal", causal), ("band", band is not None))
+        if is_given
+    ]
     if len(given) != 1:
-        raise ValueError(f"given are {' and '.join(given) or 'none of mask, causal and band'}; expected exactly one of them")
+        raise ValueError(
+            f"given are {' and '.join(given) or 'none of mask, causal and band'}; expected exactly one of them"
+        )
     below, above = (None, 0) if causal else band or (None, None)
-    if band is not None and -(below if below is not None else 2**31 - 1) > (above if above is not None else 2**31 - 1):
+    if band is not None and -(below if below is not None else 2**31 - 1) > (
+        above if above is not None else 2**31 - 1
+    ):
         raise ValueError(f"band is {band!r}, which keeps nothing; expected -below <= above")
     leading, m, n, _ = _product_shape(a, b)
     if mask is not None:
@@ -312,7 +379,12 @@ def bmm_masked(
 
 
 def kmeans(
-    points: Tensor, start: Tensor, *, most_iterations: int = 100, metric: str = "squared_l2", stream: Stream = None
+    points: Tensor,
+    start: Tensor,
+    *,
+    most_iterations: int = 100,
+    metric: str = "squared_l2",
+    stream: Stream = None,
 ) -> Clusters:
     """k centres such that the sum of squared distances of the points to the nearest ones is small.
 
@@ -328,7 +400,9 @@ def kmeans(
     n, d = matrix_shape("points", points)
     k, of_start = matrix_shape("start", start)
     if of_start != d:
-        raise ValueError(f"start is of shape {(k, of_start)}; expected (k, {d}), as the points have {d} numbers")
+        raise ValueError(
+            f"start is of shape {(k, of_start)}; expected (k, {d}), as the points have {d} numbers"
+        )
     if k < 1 or d < 1:
         raise ValueError(f"start is of shape {(k, d)}; expected at least one centre of at least one number")
     if most_iterations < 1:
@@ -340,7 +414,9 @@ def kmeans(
         place.give(name, vectors)  # refuses a tensor that requires a gradient
         largest = float(abs(vectors).max()) if len(vectors) else 0.0
         if not largest <= most:
-            raise ValueError(f"{name} has a number of magnitude {largest}; expected at most {most:.3g}, so that squared distances are finite")
+            raise ValueError(
+                f"{name} has a number of magnitude {largest}; expected at most {most:.3g}, so that squared distances are finite"
+            )
     before, assignment = place.full((n,), "int32", -1), place.empty((n,), "int32")
     squared_distances = place.empty((n,), "float32")
     progress = place.empty((2 * _extension.kmeans_progress_parts(n),), "float64")
@@ -372,4 +448,6 @@ def kmeans(
         # `start` is the caller's: it is not written.
         centres, moved = moved, place.empty((k, d), "float32") if centres is start else centres
         before, assignment = assignment, before
-    return Clusters(place.copy(centres) if centres is start else centres, assignment, tuple(inertia), is_stable)
+    return Clusters(
+        place.copy(centres) if centres is start else centres, assignment, tuple(inertia), is_stable
+    )

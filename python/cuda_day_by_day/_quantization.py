@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Optional
 from . import _extension
 from ._tensors import Place, matrix_shape as _shape, type_name as _type_name
 
+
 class Quantized(NamedTuple):
     """A matrix in 8 bits: x is about (values - zero_point) * scale."""
 

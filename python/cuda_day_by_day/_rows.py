@@ -41,14 +41,16 @@ def log_softmax(x: Tensor, *, out: Optional[Tensor] = None, stream: Stream = Non
     return _softmax("log_softmax", x, out, stream)
 
 
-def scan(x: Tensor, *, exclusive: bool = False, out: Optional[Tensor] = None, stream: Stream = None) -> Tensor:
+def scan(
+    x: Tensor, *, exclusive: bool = False, out: Optional[Tensor] = None, stream: Stream = None
+) -> Tensor:
     """Prefix sums: result[i] = x[0] + ... + x[i]; if `exclusive`, without x[i].
 
     x: one dimension; float32, or int32 or uint32, whose sums wrap. Sums of floats are rounded in an
     order that may differ from call to call. Kernels: day 16, in one pass; D. Merrill, M. Garland,
     "Single-pass parallel prefix scan with decoupled look-back", 2016. It keeps memory of a 120th of
-    x for each device and stream; the first call, and one with a larger x, allocate it, so make one
-    before a capture in a CUDA graph.
+    x for each device and stream, and for each graph that it is captured in; the first call, and one
+    with a larger x, allocate it.
     """
     place = Place("x", x, stream)
     if out is None:
@@ -80,7 +82,9 @@ def sort(
     place = Place("x", x, stream)
     keys_out, values_out = out if isinstance(out, tuple) else (out, None)
     if values is not None and out is not None and values_out is None:
-        raise TypeError(f"out is of type {type(out).__name__}; expected a tuple of 2 tensors, as there are values")
+        raise TypeError(
+            f"out is of type {type(out).__name__}; expected a tuple of 2 tensors, as there are values"
+        )
     if keys_out is None:
         keys_out = place.empty(shape_of("x", x), type_name(x.dtype))
     if values is not None and values_out is None:

@@ -55,9 +55,39 @@ const auto& first_that_runs(const Versions& versions, const Problem& problem,
     return course::find_version(versions, *(names.end() - 1));
 }
 
+// The number of the capture in a CUDA graph that the stream is in, or 0.
+inline unsigned long long capture_of(cudaStream_t stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    unsigned long long id = 0;
+    // The legacy default stream cannot be captured.
+    if (stream != nullptr) CUDA_CHECK(cudaStreamGetCaptureInfo(stream, &status, &id));
+    return status == cudaStreamCaptureStatusActive ? id : 0;
+}
+
+// As long as it lives, this thread may allocate memory while a stream is captured.
+class AllocationIsAllowed {
+  public:
+#ifdef CUDA_ON_CPU
+    AllocationIsAllowed() = default;
+#else
+    AllocationIsAllowed() {
+        CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode_));
+    }
+    ~AllocationIsAllowed() {
+        static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_));
+    }
+#endif
+    AllocationIsAllowed(const AllocationIsAllowed&) = delete;
+    AllocationIsAllowed& operator=(const AllocationIsAllowed&) = delete;
+
+  private:
+    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 // Memory for intermediate results that a day allocates itself: made once for each device, stream
 // and kind, and kept, because cudaMalloc waits for the device. It grows with the largest problem.
-// A stream does one thing after the other, so that two of its calls can share it.
+// A stream does one thing after the other, so that two of its calls can share it. A graph may be
+// replayed at any time and on any stream: what its calls use is its own, and is never freed.
 template <class Workspace, class Kind = int>
 class Workspaces {
   public:
@@ -67,18 +97,22 @@ class Workspaces {
     void with(cudaStream_t stream, const Kind& kind, const Fits& fits, const Make& make, const Use& use) {
         int device = 0;
         CUDA_CHECK(cudaGetDevice(&device));
+        const unsigned long long capture = capture_of(stream);
         const std::lock_guard one_at_a_time(mutex_);
-        std::unique_ptr<Workspace>& kept = kept_[{device, stream, kind}];
-        if (!kept || !fits(*kept)) {
-            kept.reset();
-            kept = make();
+        std::vector<std::unique_ptr<Workspace>>& kept = kept_[{device, stream, capture, kind}];
+        if (kept.empty() || !fits(*kept.back())) {
+            if (capture == 0) kept.clear();
+            const AllocationIsAllowed allowed;
+            kept.push_back(make());
         }
-        use(*kept);
+        use(*kept.back());
     }
 
   private:
+    using Key = std::tuple<int, cudaStream_t, unsigned long long, Kind>;
+
     std::mutex mutex_;
-    std::map<std::tuple<int, cudaStream_t, Kind>, std::unique_ptr<Workspace>> kept_;
+    std::map<Key, std::vector<std::unique_ptr<Workspace>>> kept_;
 };
 
 // --- Tensors of the CPU, in builds for a GPU, for the references ----------------------------------

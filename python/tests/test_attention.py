@@ -51,13 +51,17 @@ def test_attention_is_that_of_the_formula(
 def test_heads_may_lie_side_by_side(library, random):
     q, k, v = problem(random, 3, 3, 20, 20, 16)
     expected = library.numpy(cdd.attention(*(library.tensor(x) for x in (q, k, v)), scale=0.5))
-    packed = library.tensor(np.concatenate([np.swapaxes(x, 1, 2).reshape(2, 20, 48) for x in (q, k, v)], axis=2))
+    packed = library.tensor(
+        np.concatenate([np.swapaxes(x, 1, 2).reshape(2, 20, 48) for x in (q, k, v)], axis=2)
+    )
     parts = [packed[:, :, i * 48 : (i + 1) * 48].reshape(2, 20, 3, 16) for i in range(3)]
     if library.name == "torch":
         parts = [packed[:, :, i * 48 : (i + 1) * 48].view(2, 20, 3, 16).transpose(1, 2) for i in range(3)]
     else:
         parts = [part.swapaxes(1, 2) for part in parts]
-    np.testing.assert_allclose(library.numpy(cdd.attention(*parts, scale=0.5)), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        library.numpy(cdd.attention(*parts, scale=0.5)), expected, rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("heads,heads_kv,queries,dim", [(4, 4, 1, 64), (8, 2, 2, 128)])
@@ -79,18 +83,58 @@ def test_mistakes_are_named(library, random):
     lengths = library.tensor(np.array([9, 9], np.int32))
     double = library.tensor(np.zeros((2, 4, 6, 8)))
     cases = [
-        (TypeError, "q is float64; expected float32, float16 or bfloat16", lambda: cdd.attention(double, k, v)),
+        (
+            TypeError,
+            "q is float64; expected float32, float16 or bfloat16",
+            lambda: cdd.attention(double, k, v),
+        ),
         (TypeError, "k is float16; expected float32", lambda: cdd.attention(q, half[1], v)),
         (ValueError, r"q is of shape \(4, 6, 8\); expected four dim", lambda: cdd.attention(q[0], k, v)),
-        (ValueError, r"k is of shape .*expected batch 2, a divisor of 4 heads, and dim 8", lambda: cdd.attention(q, k[:, :, :, :7], v[:, :, :, :7])),
-        (ValueError, r"v is of shape \(2, 2, 8, 8\); expected \(2, 2, 9, 8\)", lambda: cdd.attention(q, k, v[:, :, :8])),
-        (ValueError, r"q is of shape .*; expected at most 128 elements", lambda: cdd.attention(wide, wide, wide)),
-        (ValueError, "scale is 0.*; expected a finite number above 0", lambda: cdd.attention(q, k, v, scale=0)),
-        (ValueError, r"out is of shape \(2, 2, 9, 8\); expected \(2, 4, 6, 8\)", lambda: cdd.attention(q, k, v, out=k)),
-        (ValueError, r"q is .*strides .*contiguous", lambda: cdd.attention(q[:, :, :, ::2], k[:, :, :, ::2], v[:, :, :, ::2])),
-        (TypeError, "q is float32; expected float16 or bfloat16", lambda: cdd.decode_attention(q, k, v, lengths)),
-        (TypeError, "lengths is float16; expected int32", lambda: cdd.decode_attention(*half, half[0][:, 0, 0, 0])),
-        (ValueError, "q is of shape .*64 or 128 elements", lambda: cdd.decode_attention(*(x[:, :, :, :32] for x in half), lengths)),
+        (
+            ValueError,
+            r"k is of shape .*expected batch 2, a divisor of 4 heads, and dim 8",
+            lambda: cdd.attention(q, k[:, :, :, :7], v[:, :, :, :7]),
+        ),
+        (
+            ValueError,
+            r"v is of shape \(2, 2, 8, 8\); expected \(2, 2, 9, 8\)",
+            lambda: cdd.attention(q, k, v[:, :, :8]),
+        ),
+        (
+            ValueError,
+            r"q is of shape .*; expected at most 128 elements",
+            lambda: cdd.attention(wide, wide, wide),
+        ),
+        (
+            ValueError,
+            "scale is 0.*; expected a finite number above 0",
+            lambda: cdd.attention(q, k, v, scale=0),
+        ),
+        (
+            ValueError,
+            r"out is of shape \(2, 2, 9, 8\); expected \(2, 4, 6, 8\)",
+            lambda: cdd.attention(q, k, v, out=k),
+        ),
+        (
+            ValueError,
+            r"q is .*strides .*contiguous",
+            lambda: cdd.attention(q[:, :, :, ::2], k[:, :, :, ::2], v[:, :, :, ::2]),
+        ),
+        (
+            TypeError,
+            "q is float32; expected float16 or bfloat16",
+            lambda: cdd.decode_attention(q, k, v, lengths),
+        ),
+        (
+            TypeError,
+            "lengths is float16; expected int32",
+            lambda: cdd.decode_attention(*half, half[0][:, 0, 0, 0]),
+        ),
+        (
+            ValueError,
+            "q is of shape .*64 or 128 elements",
+            lambda: cdd.decode_attention(*(x[:, :, :, :32] for x in half), lengths),
+        ),
     ]
     for kind, message, call in cases:
         with pytest.raises(kind, match=message):
@@ -112,7 +156,9 @@ def torch_and_device(request):
 def plain_attention(torch, q, k, v, scale, causal):
     scores = scale * q @ k.transpose(2, 3)
     if causal:
-        hidden = torch.ones(scores.shape[2:], dtype=torch.bool, device=q.device).triu(1 + k.shape[2] - q.shape[2])
+        hidden = torch.ones(scores.shape[2:], dtype=torch.bool, device=q.device).triu(
+            1 + k.shape[2] - q.shape[2]
+        )
         scores = scores.masked_fill(hidden, -float("inf"))
     return torch.softmax(scores, dim=-1) @ v
 
@@ -123,7 +169,9 @@ def test_gradients_are_those_of_pytorch(torch_and_device, type_name, causal):
     torch, device = torch_and_device
     dtype = getattr(torch, type_name)
     shape_q, shape_k = (2, 2, 37, 16), (2, 2, 45, 16)
-    inputs = [torch.randn(shape, device=device).to(dtype).requires_grad_() for shape in (shape_q, shape_k, shape_k)]
+    inputs = [
+        torch.randn(shape, device=device).to(dtype).requires_grad_() for shape in (shape_q, shape_k, shape_k)
+    ]
     weights = torch.randn(shape_q, device=device)
     exact = [x.detach().double().requires_grad_() for x in inputs]
     (plain_attention(torch, *exact, 0.25, causal) * weights).sum().backward()
@@ -212,7 +260,9 @@ def test_the_layer_can_be_trained(torch_and_device):
     x = torch.randn(2, 9, 24, device=device)
     for module in (theirs, layer):
         (module(x, x, x)[0] ** 2).sum().backward()
-    for (name, ours), (_, expected) in zip(sorted(layer.named_parameters()), sorted(theirs.named_parameters())):
+    for (name, ours), (_, expected) in zip(
+        sorted(layer.named_parameters()), sorted(theirs.named_parameters())
+    ):
         torch.testing.assert_close(ours.grad, expected.grad, rtol=1e-3, atol=1e-4, msg=name)
     with pytest.raises(ValueError, match="layer.batch_first is False; expected True"):
         cdd.AttentionLayer.from_torch(torch.nn.MultiheadAttention(24, 3))

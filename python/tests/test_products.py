@@ -81,7 +81,12 @@ def test_reductions(library, random, metric, axis, count, m, n, d):
         # Rounding may make another element the extremum: its exact value is as near.
         there = np.take_along_axis(exact, np.expand_dims(indices, axis), axis).squeeze(axis)
         close(got, there, largest, 2 * d + 8)
-    close(library.numpy(cdd.bmm_sum(x, y, axis=axis, metric=metric)), exact.sum(axis), magnitude.sum(axis), 2 * d + n + m)
+    close(
+        library.numpy(cdd.bmm_sum(x, y, axis=axis, metric=metric)),
+        exact.sum(axis),
+        magnitude.sum(axis),
+        2 * d + n + m,
+    )
     if metric == "dot":
         got = library.numpy(cdd.bmm_logsumexp(x, y, axis=axis))
         close(got, np.log(np.exp(exact).sum(axis)), largest + 10, 2 * d + n + m)
@@ -101,15 +106,21 @@ def test_the_k_best_of_products(library, random, metric, largest, count, m, n, d
     a, points = batch(random, count, m, d), batch(random, count, n, d)
     b = np.swapaxes(points, 1, 2)
     exact, magnitude = distances(a, b, metric)
-    values, indices = cdd.bmm_topk(library.tensor(a), operand(library, b, True), k, metric=metric, largest=largest)
+    values, indices = cdd.bmm_topk(
+        library.tensor(a), operand(library, b, True), k, metric=metric, largest=largest
+    )
     values, indices = library.numpy(values), library.numpy(indices)
     ordered = -np.sort(-exact) if largest else np.sort(exact)
     close(values, ordered[..., :k], np.repeat(magnitude.max(-1)[..., None], k, axis=-1), 2 * d + 8)
-    close(values, np.take_along_axis(exact, indices, -1), np.take_along_axis(magnitude, indices, -1), 2 * d + 8)
+    close(
+        values, np.take_along_axis(exact, indices, -1), np.take_along_axis(magnitude, indices, -1), 2 * d + 8
+    )
     assert all(len(set(row)) == k for row in indices.reshape(-1, k))
 
 
-@pytest.mark.parametrize("shape,k", [((5,), 5), ((3, 100), 7), ((2, 3, 1100), 1024), ((0, 5), 2), ((70, 33), 1)], ids=str)
+@pytest.mark.parametrize(
+    "shape,k", [((5,), 5), ((3, 100), 7), ((2, 3, 1100), 1024), ((0, 5), 2), ((70, 33), 1)], ids=str
+)
 @pytest.mark.parametrize("largest", [False, True])
 def test_the_k_best_of_rows(library, random, largest, shape, k):
     x = random.integers(-30, 30, shape).astype(np.float32)  # many equal ones
@@ -196,7 +207,11 @@ def test_mistakes_are_named(library, random):
         (ValueError, r"out is of shape \(2, 3, 4\); expected \(2, 3, 5\)", lambda: cdd.bmm(a, b, out=a)),
         (ValueError, "beta is 1, but out is None", lambda: cdd.bmm(a, b, beta=1)),
         (ValueError, "axis is 0; expected -1", lambda: cdd.bmm_min(a, b, axis=0)),
-        (ValueError, "metric is 'l1'; expected 'dot' or 'squared_l2'", lambda: cdd.bmm_sum(a, b, metric="l1")),
+        (
+            ValueError,
+            "metric is 'l1'; expected 'dot' or 'squared_l2'",
+            lambda: cdd.bmm_sum(a, b, metric="l1"),
+        ),
         (ValueError, "b is of shape .*at least one element for a min", lambda: cdd.bmm_min(a, b[:, :, :0])),
         (ValueError, "k is 6; expected 1 to 5", lambda: cdd.bmm_topk(a, b, 6)),
         (ValueError, "k is 0; expected 1 to 4", lambda: cdd.topk(a, 0)),
@@ -206,11 +221,27 @@ def test_mistakes_are_named(library, random):
         (ValueError, "given are mask and causal; expected", lambda: cdd.bmm_masked(a, b, mask, causal=True)),
         (ValueError, r"mask is of shape \(3, 6\); expected \(3, 5\)", lambda: cdd.bmm_masked(a, b, mask)),
         (ValueError, r"band is \(-2, 1\), which keeps nothing", lambda: cdd.bmm_masked(a, b, band=(-2, 1))),
-        (ValueError, "skip is 'none'; expected 'tile' or", lambda: cdd.bmm_masked(a, b, causal=True, skip="none")),
-        (TypeError, "mask is float32; expected uint8", lambda: cdd.bmm_masked(a, b, library.tensor(batch(random, 3, 5)))),
-        (ValueError, r"start is of shape \(2, 2\); expected \(k, 3\)", lambda: cdd.kmeans(points, points[:2, :2])),
+        (
+            ValueError,
+            "skip is 'none'; expected 'tile' or",
+            lambda: cdd.bmm_masked(a, b, causal=True, skip="none"),
+        ),
+        (
+            TypeError,
+            "mask is float32; expected uint8",
+            lambda: cdd.bmm_masked(a, b, library.tensor(batch(random, 3, 5))),
+        ),
+        (
+            ValueError,
+            r"start is of shape \(2, 2\); expected \(k, 3\)",
+            lambda: cdd.kmeans(points, points[:2, :2]),
+        ),
         (ValueError, "start has a number of magnitude nan", lambda: cdd.kmeans(points, nan)),
-        (ValueError, "metric is 'dot'; expected 'squared_l2'", lambda: cdd.kmeans(points, points[:2], metric="dot")),
+        (
+            ValueError,
+            "metric is 'dot'; expected 'squared_l2'",
+            lambda: cdd.kmeans(points, points[:2], metric="dot"),
+        ),
         (ValueError, "most_iterations is 0", lambda: cdd.kmeans(points, points[:2], most_iterations=0)),
     ]
     for kind, message, call in cases:

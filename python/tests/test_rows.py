@@ -36,7 +36,9 @@ def test_softmax_is_that_of_the_formula(library, random, log, shape):
 
 
 def test_softmax_of_large_numbers_and_nan(library):
-    x = np.array([[1e38, 1e38, 0], [-1e38, 0, -np.inf], [np.nan, 1, 2], [np.inf, 0, 0], [-np.inf] * 3], np.float32)
+    x = np.array(
+        [[1e38, 1e38, 0], [-1e38, 0, -np.inf], [np.nan, 1, 2], [np.inf, 0, 0], [-np.inf] * 3], np.float32
+    )
     got = library.numpy(cdd.softmax(library.tensor(x)))
     np.testing.assert_array_equal(got[:2], [[0.5, 0.5, 0], [0, 1, 0]])
     assert np.isnan(got[2:]).all()

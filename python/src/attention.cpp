@@ -367,8 +367,8 @@ class Layer {
         day25::check_config(config_);
     }
 
-    // Copies. in_weight: 3 width x width; out_weight: width x width; biases of 3 width and width, or
-    // None. Tensors of the CPU.
+    // Copies. in_weight: 3 width x width; out_weight: width x width; biases of 3 width and width,
+    // or None. Tensors of the CPU.
     void set_weights(handle in_weight, handle out_weight, handle in_bias, handle out_bias) {
         const std::size_t width = config_.width;
         const auto copy = [](const char* name, handle object, const std::vector<std::size_t>& shape) {

@@ -70,7 +70,8 @@ class Call {
     bool is_left_to_the_reference() const { return !on_gpu() && !course::is_cpu_stand_in(); }
 
     // Memory for intermediate results, of at least `bytes`. On a GPU it is `workspace`, which the
-    // caller's library has allocated; on the stand-in it is allocated here, and `workspace` is None.
+    // caller's library has allocated; on the stand-in it is allocated here, and `workspace` is
+    // None.
     course::DeviceSpan<std::byte> scratch(nanobind::handle workspace, std::size_t bytes) {
         if (on_gpu()) return output("workspace", workspace).vector<std::byte>(bytes);
         if (course::is_cpu_stand_in()) of_the_stand_in_ = course::DeviceBuffer<std::byte>(bytes);

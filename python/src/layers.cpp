@@ -26,7 +26,8 @@ using nb::handle;
 // A matrix, on the device in the format that day 35 chooses for it.
 class SparseMatrix {
   public:
-    // From CSR in host memory, which is copied: row_start of int64, cols of int32, values of float32.
+    // From CSR in host memory, which is copied: row_start of int64, cols of int32, values of
+    // float32.
     SparseMatrix(std::size_t rows, std::size_t cols, handle row_start, handle columns, handle values)
         : csr_(make(rows, cols, row_start, columns, values)) {}
 

@@ -187,7 +187,8 @@ const day46::Reduce& reducer_for(const day46::ReduceShape& shape) {
     return first_that_runs(day46::reduce_versions(), shape, {"fused_wgmma", "fused", "unfused"});
 }
 
-// `along_rows`: a result for each row of the product. Bytes of scratch memory, on the current device.
+// `along_rows`: a result for each row of the product. Bytes of scratch memory, on the current
+// device.
 std::size_t bmm_reduce_workspace(const std::string& reduction, bool along_rows, const std::string& metric,
                                  std::size_t m, std::size_t n, std::size_t d, std::size_t count) {
     const day46::ReduceShape shape{m,
@@ -421,7 +422,8 @@ std::size_t kmeans_workspace(std::size_t n, std::size_t k, std::size_t d, const 
     return day46::step_scratch_size(k_means_reducer(shape), shape) * sizeof(std::uint64_t);
 }
 
-// Floats of 8 bytes each: how many an iteration's progress is, an inertia and a count after each other.
+// Floats of 8 bytes each: how many an iteration's progress is, an inertia and a count after each
+// other.
 std::size_t kmeans_progress_parts(std::size_t n) {
     return day46::progress_parts(n);
 }

@@ -21,8 +21,8 @@ venv=build/python-venv
 pip() { "$venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"; }
 
 # What the build takes from the index is not installed here, so that it tells whether there is one.
-if ! pip download --no-deps --dest "$venv/probe" nanobind scikit-build-core || ! pip install pytest numpy; then
-    echo "skipped: pip reaches no package index to get pytest, NumPy and nanobind from"
+if ! pip download --no-deps --dest "$venv/probe" nanobind scikit-build-core || ! pip install pytest numpy scipy; then
+    echo "skipped: pip reaches no package index to get pytest, NumPy, SciPy and nanobind from"
     echo "0 passed, 0 failed, 1 skipped"
     exit 0
 fi

@@ -4,8 +4,10 @@ A framework is only imported once a tensor of it is given. Any other object with
 read and written too; results beside it are NumPy arrays, which is only possible on the CPU.
 """
 
+import contextlib
 import importlib
 
+_ONES = {}
 _CUDA = (2, 13)  # DLPack's device types kDLCUDA and kDLCUDAManaged
 _LEGACY_DEFAULT_STREAM = 1  # as DLPack numbers streams; CUDA's own number for it is 0
 
@@ -18,6 +20,23 @@ def device_of(name, tensor):
         )
     kind, index = tensor.__dlpack_device__()
     return int(kind), index
+
+
+def type_name(dtype):
+    """ "float16" of that string, numpy.float16, numpy.dtype("float16") or torch.float16."""
+    return getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
+
+
+def shape_of(name, x):
+    device_of(name, x)
+    return tuple(x.shape)
+
+
+def matrix_shape(name, x):
+    shape = shape_of(name, x)
+    if len(shape) != 2:
+        raise ValueError(f"{name} is of shape {shape}; expected two dimensions")
+    return shape
 
 
 def _framework(tensor):
@@ -63,6 +82,10 @@ class Place:
     def on_gpu(self):
         return self._on_gpu
 
+    @property
+    def framework(self):
+        return self._framework
+
     def _current_stream(self):
         if not self._on_gpu:
             return 0
@@ -86,6 +109,60 @@ class Place:
                 f"{self._name} is of type {type(self._like).__name__}, whose library is not known here; expected out= for the results"
             )
         return importlib.import_module("numpy").empty(shape, dtype)
+
+    def device(self):
+        """Makes the device of `like` the current one, within a `with`."""
+        if self._framework == "torch" and self._on_gpu:
+            return importlib.import_module("torch").cuda.device(self._like.device)
+        if self._framework == "cupy":
+            return self._like.device
+        return contextlib.nullcontext()
+
+    def full(self, shape, dtype, value):
+        """A new tensor, all elements of which are `value`. Queued on the current stream."""
+        tensor = self.empty(shape, dtype)
+        tensor[...] = value
+        return tensor
+
+    def ones(self, shape):
+        """Of float32; made once for each framework and device, and never written."""
+        key = (self._framework, str(getattr(self._like, "device", "cpu")), shape)
+        if key not in _ONES:
+            _ONES[key] = self.full(shape, "float32", 1)
+            if self._framework == "torch" and self._on_gpu:  # other streams may be the next to read it
+                importlib.import_module("torch").cuda.current_stream(self._like.device).synchronize()
+            elif self._framework == "cupy":
+                importlib.import_module("cupy").cuda.get_current_stream().synchronize()
+        return _ONES[key]
+
+    def copy(self, tensor):
+        return tensor.clone() if self._framework == "torch" else tensor.copy()
+
+    def as_bytes(self, mask):
+        """A mask of bool as uint8, without a copy: not every PyTorch exports bool by DLPack."""
+        if type_name(mask.dtype) != "bool":
+            return mask
+        if self._framework == "torch":
+            return mask.view(importlib.import_module("torch").uint8)
+        return mask.view("uint8")
+
+    def to_numpy(self, tensor):
+        """On the CPU, once the stream has come to it."""
+        if not self._on_gpu:
+            return tensor.numpy() if self._framework == "torch" else tensor
+        if self._framework == "torch":
+            torch = importlib.import_module("torch")
+            with torch.cuda.stream(torch.cuda.ExternalStream(self.stream, device=tensor.device)):
+                return tensor.cpu().numpy()
+        cupy = importlib.import_module("cupy")
+        with cupy.cuda.ExternalStream(self.stream):
+            return tensor.get()
+
+    def scratch(self, size):
+        """Memory for intermediate results: on a GPU from the library's allocator, which knows
+        when the stream is through with it. On the CPU the extension has its own.
+        """
+        return self.give("workspace", self.empty((size,), "uint8")) if self._on_gpu else None
 
     def give(self, name, tensor):
         """What the extension takes: the tensor, or on a GPU its capsule, after which our stream

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -10,6 +11,7 @@
 
 #include "common/bench/machine.hpp"
 #include "common/check/check.hpp"
+#include "common/device/device_buffer.hpp"
 #include "range.hpp"
 #include "tensor.hpp"
 
@@ -62,6 +64,26 @@ class Call {
     }
 
     bool on_gpu() const { return tensors_.front().on_gpu(); }
+    int device() const { return tensors_.front().device(); }
+
+    // Are the tensors of the CPU, where kernels are for a GPU? Then no kernel runs.
+    bool is_left_to_the_reference() const { return !on_gpu() && !course::is_cpu_stand_in(); }
+
+    // Memory for intermediate results, of at least `bytes`. On a GPU it is `workspace`, which the
+    // caller's library has allocated; on the stand-in it is allocated here, and `workspace` is
+    // None.
+    course::DeviceSpan<std::byte> scratch(nanobind::handle workspace, std::size_t bytes) {
+        if (on_gpu()) return output("workspace", workspace).vector<std::byte>(bytes);
+        if (course::is_cpu_stand_in()) of_the_stand_in_ = course::DeviceBuffer<std::byte>(bytes);
+        return of_the_stand_in_.span();
+    }
+    // The same as elements of another type.
+    template <class T>
+    course::DeviceSpan<T> scratch_of(nanobind::handle workspace, std::size_t elements) {
+        const auto bytes = scratch(workspace, elements * sizeof(T));
+        return course::DeviceSpan<T>::from_device_pointer(reinterpret_cast<T*>(bytes.data()),
+                                                          bytes.size() / sizeof(T));
+    }
 
     // Tensors of a GPU: kernels(stream). Of the CPU: the same kernels on the stand-in, or, where
     // kernels are for a GPU, the CPU reference. Both without the GIL. ValueError for tensors in
@@ -72,7 +94,9 @@ class Call {
         const nanobind::gil_scoped_release others_may_run;
         if (on_gpu()) {
             const CurrentDevice current(tensors_.front().device());
+            const auto start = std::chrono::steady_clock::now();
             kernels(stream_);
+            last_launch_ = std::chrono::steady_clock::now() - start;
         } else if (course::is_cpu_stand_in()) {
             const RegisteredMemory registered(tensors_);
             kernels(cudaStream_t{});
@@ -81,11 +105,17 @@ class Call {
         }
     }
 
+    // How long the day's own function took in this thread's last call on a GPU: its checks and its
+    // launches, which do not wait for the kernels. What is more of a call is Python's and ours.
+    static std::chrono::nanoseconds last_launch() { return last_launch_; }
+
   private:
     void check() const;
 
+    inline static thread_local std::chrono::nanoseconds last_launch_{0};
     Range range_;
     cudaStream_t stream_;
+    course::DeviceBuffer<std::byte> of_the_stand_in_;
     std::deque<Tensor> tensors_;  // stays where it is when more are added
 };
 

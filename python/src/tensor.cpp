@@ -114,6 +114,79 @@ std::size_t Tensor::leading_dimension() const {
     return rows <= 1 || empty() ? cols : static_cast<std::size_t>(strides_[0]);
 }
 
+void Tensor::require_contiguous() const {
+    std::int64_t expected = 1;
+    for (std::size_t i = shape_.size(); i-- > 0 && !empty();) {
+        if (shape_[i] > 1 && strides_[i] != expected) {
+            refuse("a tensor with strides " + tuple(strides_),
+                   "elements side by side: make a contiguous copy");
+        }
+        expected *= static_cast<std::int64_t>(shape_[i]);
+    }
+}
+
+void Tensor::require_heads() const {
+    if (shape_.size() != 4) {
+        refuse("of shape " + tuple(shape_), "four dimensions: batch, heads, length and dim");
+    }
+    const bool in_order =
+        std::all_of(strides_.begin(), strides_.end(), [](std::int64_t stride) { return stride >= 0; });
+    if (!empty() && ((shape_[3] > 1 && strides_[3] != 1) || !in_order)) {
+        refuse("a tensor with strides " + tuple(strides_),
+               "the elements of a row side by side: make a contiguous copy");
+    }
+}
+
+std::size_t Tensor::row_count() const {
+    if (shape_.empty()) refuse("of shape " + tuple(shape_), "at least one dimension");
+    std::size_t rows = 1;
+    for (std::size_t i = 0; i + 1 < shape_.size(); ++i)
+        rows *= shape_[i];
+    return rows;
+}
+
+std::size_t Tensor::collapsed_leading_dimension() const {
+    const std::size_t cols = shape_.back();
+    bool fits = empty() || cols == 1 || strides_.back() == 1;
+    std::int64_t of_rows = 0;  // the distance between rows, 0 as long as there is one
+    std::int64_t rows = 1;     // in the dimensions seen
+    for (std::size_t i = shape_.size() - 1; i-- > 0 && !empty();) {
+        if (shape_[i] == 1) continue;
+        if (rows == 1) of_rows = strides_[i];
+        fits = fits && strides_[i] == of_rows * rows && of_rows >= static_cast<std::int64_t>(cols);
+        rows *= static_cast<std::int64_t>(shape_[i]);
+    }
+    if (!fits) {
+        refuse("a tensor with strides " + tuple(strides_),
+               "rows one after the other, with elements side by side: make a contiguous copy");
+    }
+    return rows == 1 || empty() ? cols : static_cast<std::size_t>(of_rows);
+}
+
+Tensor::Layout Tensor::matrix_layout() const {
+    if (shape_.size() != 2 && shape_.size() != 3)
+        refuse("of shape " + tuple(shape_), "two or three dimensions");
+    const std::size_t dims = shape_.size();
+    const std::size_t rows = shape_[dims - 2], cols = shape_[dims - 1];
+    if (empty()) return {false, cols};
+    const std::int64_t down = strides_[dims - 2], across = strides_[dims - 1];
+    const auto fits = [](std::size_t extent, std::int64_t step, std::size_t length) {
+        return extent == 1 || step >= static_cast<std::int64_t>(length);
+    };
+    const bool ordered = dims == 2 || shape_[0] == 1 || strides_[0] >= 0;
+    // A matrix of one row or column is either; then its other stride tells how its rows lie.
+    if (ordered && (cols == 1 || across == 1) && fits(rows, down, cols))
+        return {false, rows == 1 ? cols : static_cast<std::size_t>(down)};
+    if (ordered && (rows == 1 || down == 1) && fits(cols, across, rows))
+        return {true, cols == 1 ? rows : static_cast<std::size_t>(across)};
+    refuse("a tensor with strides " + tuple(strides_),
+           "matrices, or transposed ones, with the elements of a row side by side: make a contiguous copy");
+}
+
+std::string Tensor::shape_text() const {
+    return tuple(shape_);
+}
+
 bool Tensor::empty() const {
     return std::find(shape_.begin(), shape_.end(), 0U) != shape_.end();
 }

@@ -267,3 +267,50 @@ def test_a_cuda_graph_replays_the_calls(torch_cuda):
     x.copy_(torch_cuda.randn(32, 64, device="cuda"))
     graph.replay()
     torch_cuda.testing.assert_close(y, layer(x), rtol=0, atol=0)
+
+
+def test_a_graph_has_memory_of_its_own(torch_cuda):
+    """Calls with a larger array let the stream's memory grow, but not free that of a graph."""
+    x = torch_cuda.randint(0, 100, (20_000,), dtype=torch_cuda.int32, device="cuda")
+    graph = torch_cuda.cuda.CUDAGraph()
+    with torch_cuda.cuda.graph(graph):
+        sums = cdd.scan(x)
+        ordered = cdd.sort(x)
+    for size in (1000, 3_000_000):
+        cdd.sort(cdd.scan(torch_cuda.ones(size, dtype=torch_cuda.int32, device="cuda")))
+    for _ in range(3):
+        x.copy_(torch_cuda.randint(0, 100, (20_000,), dtype=torch_cuda.int32))
+        graph.replay()
+        torch_cuda.testing.assert_close(sums, x.cumsum(0, dtype=torch_cuda.int32), rtol=0, atol=0)
+        torch_cuda.testing.assert_close(ordered, x.sort().values, rtol=0, atol=0)
+
+
+def test_nothing_waits_for_the_gpu(torch_cuda):
+    def calls(x):
+        return [
+            cdd.softmax(x),
+            cdd.topk(x, 3).values,
+            cdd.bmm(x, x.T),
+            cdd.bmm_min(x, x.T),
+            cdd.bmm_masked(x, x.T, causal=True),
+            cdd.scan(x[0]),
+        ]
+
+    stream = torch_cuda.cuda.Stream()
+    with torch_cuda.cuda.stream(stream):
+        calls(torch_cuda.ones(64, 128, device="cuda"))  # the first calls load kernels and allocate
+        stream.synchronize()
+        results = calls(slow_input(torch_cuda))
+        late = not stream.query()
+        stream.synchronize()
+    assert late, "a call waited for the GPU"
+    expected = [
+        torch_cuda.full((64, 128), 1 / 128),
+        torch_cuda.full((64, 3), 3.0),
+        torch_cuda.full((64, 64), 1152.0),
+        torch_cuda.full((64,), 1152.0),
+        torch_cuda.full((64, 64), 1152.0).tril(),
+        3.0 * torch_cuda.arange(1, 129),
+    ]
+    for got, wanted in zip(results, expected):
+        torch_cuda.testing.assert_close(got.cpu(), wanted)

@@ -2,10 +2,10 @@
 //
 //   version       who computes a pair, atom and point       what limits it
 //   scatter       a thread per atom adds to all points      an atomic for every pair
-//   gather        a thread per point reads all atoms        not measured yet
-//   coarsened     a thread has four points of a row         not measured yet
-//   coalesced     the four are 32 points apart              small slices: a launch for each
-//   all_slices    one launch for all slices                 constant memory, by experiment
+//   gather        a thread per point reads all atoms        issue slots
+//   coarsened     a thread has four points of a row         latency: a block per SM
+//   coalesced     the four are 32 points apart              latency: a launch for each slice
+//   all_slices    one launch for all slices                 constant memory
 //   binned        with a cutoff: only atoms of near bins    several times as many atoms as needed are read
 //
 // The potential at a point is the sum of charge / distance over the atoms: n atoms and m points
@@ -80,10 +80,10 @@ constexpr int kBlockY = 4;
 // Idea: one thread per point. It reads all atoms and keeps its sum in a register. All lanes read
 // the same atom at the same time, so constant memory broadcasts it (day 10).
 // Cost removed: the atomics. A thread stores once per chunk.
-// Still limits it: not measured yet. A pair takes nine instructions: three differences, three
-// multiply-adds (the first of them adds kSoftening), the root (without what `rsqrtf` does for
-// subnormal numbers), the sum, and the load of the atom. It is not the number of instructions:
-// `coarsened` has fewer, and the time does not change.
+// Still limits it: issue slots, 71 % busy, while warps wait for the constant cache 16 % of their
+// time. A pair takes nine instructions: three differences, three multiply-adds (the first of them
+// adds kSoftening), the root (without what `rsqrtf` does for subnormal numbers), the sum, and the
+// load of the atom. `coarsened` has fewer, but has fewer warps, too, and the time does not change.
 __global__ void potential_gather(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockX + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -115,8 +115,9 @@ constexpr int kBlockPoints = kBlockX * kPoints;  // of a row, for a warp
 // Idea: thread coarsening. A thread has four adjacent points of a row, which have dy and dz in
 // common.
 // Cost removed: three quarters of the loads from constant memory, and of the work on dy and dz.
-// Still limits it: not measured yet. 256^3 points and 4,000 atoms take 43.1 ms on an H200, 43.3
-// with `gather`. Its stores are not coalesced, which costs nothing here: the points of adjacent
+// Still limits it: latency. A slice of 256 x 256 points has 128 blocks of 4 warps for 132 SMs, and
+// these wait for the constant cache 32 % of their time. 256^3 points and 4,000 atoms take 43.1 ms on
+// an H200, 43.3 with `gather`. Its stores are not coalesced, which costs nothing here: the points of adjacent
 // lanes are 16 bytes apart, so each of a thread's four stores reaches 16 sectors, not 4, and
 // `coalesced`, without that, takes 43.2 ms.
 __global__ void potential_coarsened(int count, Grid grid, int z, float* potential) {
@@ -154,10 +155,10 @@ inline void launch_coarsened(const Atom* atoms, std::size_t n, const Grid& grid,
 // Idea: the four points of a thread are 32 points apart, so that in each load and store the lanes
 // of a warp have adjacent points.
 // Cost removed: three quarters of the sectors that loads and stores request.
-// Still limits it: for small slices, that each has a launch of its own. 64^3 points and 4,000 atoms
-// take 10.7 ms on an H200, and 2.30 with one launch for all slices. A slice has only 16 blocks of
-// 128 threads there, and the next one starts when all of them have finished. With 256^3 points (128
-// blocks for 132 SMs): not measured yet.
+// Still limits it: latency, because each slice has a launch of its own: 128 blocks of 4 warps for
+// 132 SMs with 256^3 points, as in `coarsened`. 64^3 points and 4,000 atoms take 10.7 ms on an H200,
+// and 2.30 with one launch for all slices. A slice has only 16 blocks there, and the next one starts
+// when all of them have finished.
 __global__ void potential_coalesced(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -193,8 +194,8 @@ inline void launch_coalesced(const Atom* atoms, std::size_t n, const Grid& grid,
 
 // Idea: the slice is a third coordinate of the block, so a launch computes all slices.
 // Cost removed: launches that leave SMs without work.
-// Still limits it: the loads from constant memory. With the atoms in shared memory instead
-// (beyond/shared_atoms.cuh), 256^3 points and 4,000 atoms take 20.7 ms on an H200, with this kernel
+// Still limits it: the loads from constant memory: 79 % of the time warps wait for the constant
+// cache. With the atoms in shared memory instead (beyond/shared_atoms.cuh), 256^3 points and 4,000 atoms take 20.7 ms on an H200, with this kernel
 // 94.2 ms, and 43.2 ms with a launch per slice, whose inner loop has the same instructions. With
 // 64^3 points one launch is 4.7 times as fast. By arithmetic the reciprocal square roots take 16
 // ms: an SM computes 16 of them per clock cycle.
@@ -316,8 +317,8 @@ __device__ inline Reach reach(const Bins& bins, int most, const Grid& grid, int 
 // Idea: only atoms near enough. A block has a small cube of points, and visits the bins that the
 // cutoff reaches from there. All its threads visit the same bins.
 // Cost removed: all other atoms. The work per point no longer grows with the size of the box.
-// Still limits it: a block visits a box of bins, but the atoms that count for a point are in a
-// ball. With a cutoff of 12 points and bins of 4, the box is 3.5 to 4.6 times as large, depending
+// Still limits it: issue slots, 94 % busy. A block visits a box of bins, but the atoms that count for
+// a point are in a ball. With a cutoff of 12 points and bins of 4, the box is 3.5 to 4.6 times as large, depending
 // on where the block lies. The lists of the bins are of different lengths.
 __global__ void potential_binned(Bins bins, BinMemory memory, Grid grid, float cutoff, float* potential) {
     const int first_x = static_cast<int>(blockIdx.x) * kTileX;

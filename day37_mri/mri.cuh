@@ -1,12 +1,12 @@
 // Day 37: iterative MRI reconstruction.                                PMPP chapter 17 (4th edition)
 //
 //   version           what is new                                        what limits it
-//   scatter_atomic    a thread per sample adds to every voxel            not measured yet
-//   gather            the loops exchanged: a thread per voxel            not measured yet
-//   registers         sum and position in registers                      not measured yet
-//   constant_chunks   samples in constant memory, chunk by chunk         constant memory, by experiment
-//   hardware_trig     sine and cosine by the special function units      constant memory, by experiment
-//   shared_tile       samples in shared memory, one as float4 and float  not measured yet
+//   scatter_atomic    a thread per sample adds to every voxel            latency: few threads
+//   gather            the loops exchanged: a thread per voxel            issue slots
+//   registers         sum and position in registers                      issue slots
+//   constant_chunks   samples in constant memory, chunk by chunk         constant memory
+//   hardware_trig     sine and cosine by the special function units      constant memory
+//   shared_tile       samples in shared memory, one as float4 and float  special functions, issue slots
 //
 // A scanner measures M samples d of k-space, at the places k. Each contributes a wave to each of N
 // voxels, at the positions r:
@@ -51,8 +51,9 @@ inline unsigned blocks_for_each(std::size_t count) {
 
 // Idea: a thread per sample, as the formula reads: it adds the sample's wave to all voxels.
 // Cost removed: the loop over the samples.
-// Still limits it: not measured yet. 3,000 samples are 3,000 threads, 12 blocks for the 132 SMs of
-// an H200. And the lanes of a warp add to the same voxel at the same time.
+// Still limits it: latency. 3,000 samples are 3,000 threads, 12 blocks for the 132 SMs of an H200,
+// which wait for loads 78 % of their time (counters). The lanes of a warp add to the same voxel
+// at the same time.
 __global__ void scatter_atomic(Samples s, Positions r, Sums out) {
     const int m = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (m >= s.count) return;
@@ -92,9 +93,9 @@ inline void launch_compute_mu(Samples s, Mu mu, cudaStream_t stream) {
 
 // Idea: loop interchange. A thread per voxel collects the waves of all samples.
 // Cost removed: the atomics, because each sum has one thread.
-// Still limits it: not measured yet. It loads and stores its sum for every sample, but that is not
-// where most of the time goes: for 128^3 voxels and 3,000 samples `registers` takes 14.4 ms on an
-// H200, this kernel 16.9.
+// Still limits it: issue slots, 81 % busy. It loads and stores its sum for every sample, but most
+// instructions are those of sincosf: for 128^3 voxels and 3,000 samples `registers` takes 14.4 ms
+// on an H200, this kernel 16.9.
 __global__ void gather(Samples s, Mu mu, Positions r, Sums out) {
     const std::size_t n = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (n >= r.count) return;
@@ -118,8 +119,8 @@ inline void launch_gather(Samples s, Mu mu, Positions r, Sums out, cudaStream_t 
 // by itself: as far as it knows, `out` and `x` overlap.
 // Cost removed: nine of fourteen accesses per sample: position and sums, and mu, which a store made
 // it load again.
-// Still limits it: not measured yet. Five loads per sample, the same address for all lanes, and the
-// instructions of sincosf.
+// Still limits it: issue slots, 84 % busy with the instructions of sincosf. It also loads five
+// values per sample, each from one address for all lanes.
 __global__ void gather_registers(Samples s, Mu mu, Positions r, Sums out) {
     const std::size_t n = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (n >= r.count) return;
@@ -164,9 +165,10 @@ inline void put_into_constant_memory(Samples s, Mu mu, int first, int count, cud
 // Idea: all lanes need the same sample at the same time, so constant memory broadcasts it. A launch
 // per chunk adds the chunk's waves to the sums.
 // Cost removed: loads from global memory in the loop.
-// Still limits it: the loads from constant memory. For 128^3 voxels and 3,000 samples it takes 86.1
-// ms on an H200; the same loop with samples in global memory, `registers`, takes 14.4. Copies and
-// launches are not the reason: they are the same for 64^3 voxels, where the two differ by 5.9 ms.
+// Still limits it: the loads from constant memory: 80 % of the time warps wait for the constant
+// cache (counters). For 128^3 voxels and 3,000 samples it takes 86.1 ms on an H200; the same loop
+// with samples in global memory, `registers`, takes 14.4. Copies and launches are not the reason:
+// they are the same for 64^3 voxels, where the two differ by 5.9 ms.
 __global__ void gather_constant(int count, Positions r, Sums out) {
     const std::size_t n = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (n >= r.count) return;
@@ -214,8 +216,9 @@ __device__ inline void fast_wave(float turns, float* sine, float* cosine) {
 // Idea: special function units (SFU) compute a sine or cosine in one instruction, which needs a
 // small argument.
 // Cost removed: the instructions of sincosf, which reduces any argument and sums a polynomial.
-// Still limits it: the loads from constant memory. It takes 61.6 ms; with chunks of half the size,
-// whose samples are structures, 29.5 (beyond/coarsened.cuh), and in shared memory 5.08.
+// Still limits it: the loads from constant memory, as before. It takes 61.3 ms; with chunks of half
+// the size, whose samples are structures, 29.5 (beyond/coarsened.cuh); without constant memory,
+// `shared_tile` takes 4.35.
 __global__ void gather_hardware_trig(int count, Positions r, Sums out) {
     const std::size_t n = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (n >= r.count) return;
@@ -251,10 +254,9 @@ constexpr int kTile = kBlock;  // samples in shared memory: each thread loads on
 // Idea: shared memory broadcasts, too: no bank conflict if all lanes read the same address. A
 // sample is a float4 and a float, so that two loads replace five.
 // Cost removed: the copies to constant memory, and a launch per chunk.
-// Still limits it: not measured yet. It is not the loads of samples: with a quarter of them
-// (beyond/coarsened.cuh) it takes 5.21 ms in place of 5.08. With half of the phases, sines and
-// multiply-adds (`mirrored`, beyond/runs.cuh) it takes 2.52 ms. By arithmetic, the special function
-// units need 3.0 of the 5.08 ms.
+// Still limits it: the special function units, 70 % busy, and issue slots, 82 %. With a quarter of
+// the loads (beyond/coarsened.cuh) it takes 4.17 ms in place of 4.35, with half of the phases, sines
+// and multiply-adds (`mirrored`, beyond/runs.cuh) 1.97 ms.
 __global__ void gather_shared(Samples s, Mu mu, Positions r, Sums out) {
     __shared__ float4 tile[kTile];  // kx, ky, kz, mu_re
     __shared__ float tile_mu_im[kTile];

@@ -1,10 +1,10 @@
 // Day 39: kernels that launch kernels.                              PMPP chapter 21 (4th edition)
 //
 //   version           what is new                                       what limits it
-//   block_per_curve   a block for each curve, whatever its work         not measured yet
+//   block_per_curve   a block for each curve, whatever its work         latency: idle threads
 //   children          a thread launches a grid for its curve            a launch for each curve
 //   own_streams       each of these grids has a stream of its own       a launch for each curve
-//   scanned           no launch: a block shares out its curves' points  not measured yet
+//   scanned           no launch: a block shares out its curves' points  latency
 //   tree_children     a block launches a grid for what it has split     latency
 //   tree_levels       the host launches a grid for each level           latency
 //
@@ -62,8 +62,8 @@ constexpr unsigned kCurveBlock = 64;
 
 // Idea: a block for each curve; its threads share out the points.
 // Cost removed: none; this is the first version.
-// Still limits it: not measured yet. A curve of two points occupies 64 threads, and one of 256
-// keeps them for four rounds. 156,250 curves take 97.0 us on an H200, and 26.6 if threads share out
+// Still limits it: latency. A curve of two points occupies 64 threads, and one of 256 keeps them
+// for four rounds: of 32 lanes, 23 have work on average, and warps are 30 % of what an SM can hold. 156,250 curves take 97.0 us on an H200, and 26.6 if threads share out
 // their points (`scanned`).
 __global__ void block_per_curve(Drawing d) {
     const Curve curve = d.curves[blockIdx.x];
@@ -140,7 +140,8 @@ constexpr unsigned kScanBlock = 128;
 // 16). Then all threads of the block share out all the points: a binary search in the scan finds
 // the curve that point i belongs to.
 // Cost removed: the launches. A thread without a point is one of at most 127 at the block's end.
-// Still limits it: not measured yet. Blocks with many points end later than others.
+// Still limits it: latency. A block scans and searches before it draws, and blocks with many points
+// end later than others: warps are 21 % of what an SM can hold.
 __global__ void scanned(Drawing d) {
     __shared__ Curve curves[kShared];
     __shared__ unsigned ends[kShared];  // points of curves 0 to this one

@@ -97,8 +97,8 @@ struct FrechetRule {
 // next strip waits for that. A warp draws its strip as a ticket, so it waits only for warps that
 // run.
 // Cost removed: all launches but one, all barriers, shared memory.
-// Still limits it: not measured yet. A strip starts some 64 steps after the strip above, so short
-// sequences keep few warps busy.
+// Still limits it: latency. A strip starts some 64 steps after the strip above, and an SM has one
+// warp at most, whose instructions wait for each other: 16 times the cells take 4 times as long.
 //
 // `row` has n + 1 elements, `board` one more than there are strips, all 0: tickets, and columns
 // that are complete in each strip.

@@ -36,9 +36,10 @@ constexpr int kMixedAtoms = 120;  // of a tile: a multiple of each kEvery
 // dx and dy in common.
 // Cost removed: a part of the special functions. rsqrt.approx.ftz also takes less instructions than
 // rsqrtf, which scales denormal numbers; s is never one.
-// Still limits it: not measured yet. By arithmetic, a root by multiply-adds takes nine issue slots;
-// with one in five, a pair needs 6.4 cycles of a warp's special functions, and 6.5 issue slots. But
-// the best on an H200 is one in eight. 256^3 points and 4,000 atoms take 18.3 ms without such
+// Still limits it: the special function units, 84 % busy without roots by multiply-adds, 87 % with
+// one in eight. By arithmetic, such a root takes nine issue slots; with one in five, a pair needs
+// 6.4 cycles of a warp's special functions, and 6.5 issue slots. But then neither is full (special
+// functions 73 % busy, issue slots 72 %). 256^3 points and 4,000 atoms take 18.3 ms without such
 // roots, 15.8 with one in eight, 17.3 with one in five and 17.5 with one in four.
 template <int kEvery>
 __global__ void potential_mixed_pipes(const Atom* atoms, std::size_t n, Grid grid, float* potential) {

@@ -39,8 +39,8 @@ constexpr int kWidth = RANK + kRopeColumns;
 // Idea: row_per_block of the core. A lane has every 32nd pair of a key's numbers; the pairs of the
 // latent, all but the last, are the value, too.
 // Cost removed: none yet. A token is read once for its key and its value.
-// Still limits it: not measured yet. latent_tile, in which 16 heads share the keys and tensor cores
-// multiply, takes 0.807 ms in place of 5.60 (64 sequences of 4,096 tokens, 128 heads, H200).
+// Still limits it: issue slots, 73 % busy. latent_tile, in which 16 heads share the keys and tensor
+// cores multiply, takes 0.807 ms in place of 5.60 (64 sequences of 4,096 tokens, 128 heads, H200).
 template <int RANK>
 __global__ void __launch_bounds__(kWarps * 32) latent_rows(LatentTask task) {
     using T = LatentTask::T;
@@ -137,8 +137,9 @@ struct LatentBlock {
 // the result. So no warp has more than 16 R x RANK / 8 sums: with all columns, 16 heads would take
 // 256 registers of a thread. With STAGES = 2 the next tile is in flight in the meantime.
 // Cost removed: a key is loaded once for 16 R heads, and is key and value from one copy.
-// Still limits it: with STAGES = 1, waiting for each copy: 807 µs, and 681 with 2. With R = 1, that
-// only 16 heads share a key: 681 µs, and 414 with R = 4. What limits that is not measured yet.
+// Still limits it: with STAGES = 1, latency: waiting for each copy (807 µs, and 681 with 2). With
+// R = 1, that only 16 heads share a key: 681 µs, and 414 with R = 4. With that, shared memory, with
+// the L1 cache in the same unit 63 % busy.
 template <int RANK, int R, int STAGES>
 __global__ void __launch_bounds__(kWarps * 32) latent_tile(LatentTask task, int splits, float* parts) {
     using T = LatentTask::T;

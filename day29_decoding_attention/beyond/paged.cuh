@@ -49,7 +49,7 @@ struct PagedTask {
 
 // Idea: row_per_block of the core. Only the address of a key is new: its page comes from the table.
 // Cost removed: none yet, this is the start.
-// Still limits it: the number of rows, each of which loads K and V itself. 16 sequences of 32 heads
+// Still limits it: latency, and the number of rows, each of which loads K and V itself. 16 sequences of 32 heads
 // take 590 µs with 8 heads of K, and 566 with one, which is an eighth of the bytes. With 64 heads
 // of Q it is 1.13 ms (8,192 tokens, H200).
 template <class T, int D>
@@ -174,7 +174,7 @@ void launch_page_group(const PagedTask<T>& task, int splits, float* parts, cudaS
 // warp's next 32 entries, and a shuffle distributes them.
 // Cost removed: the time without loads in flight, and the wait for the table before each page: 128
 // µs in place of 377 (16x32:8x8192x128, H200).
-// Still limits it: not measured yet. That is 2 % longer than async_ring takes without pages.
+// Still limits it: memory, 90 % busy. That is 2 % longer than async_ring takes without pages.
 template <class T, int D, int SETS>
 __global__ void __launch_bounds__(kWarps * 32) page_ring(PagedTask<T> task, int splits, float* parts) {
     extern __shared__ __align__(128) unsigned char memory[];

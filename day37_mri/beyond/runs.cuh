@@ -47,8 +47,8 @@ struct MirroredSums {
 // Idea: voxel N - 1 - n is the mirror image of voxel n, so its phase is the negative one: the same
 // cosine, and the sine with the other sign.
 // Cost removed: half of the phases, sines and cosines, and half of the multiply-adds of the sums.
-// Still limits it: not measured yet. The SFUs still compute two results for two voxels. Half the
-// work is half the time: 2.52 ms for 128^3 voxels, 5.21 for `coarsened`.
+// Still limits it: the special function units, 79 % busy: two results for two voxels. Half the work
+// is half the time: 1.97 ms for 128^3 voxels, 4.17 for `coarsened`.
 __global__ void gather_mirrored(Samples s, Mu mu, Positions r, Sums out) {
     __shared__ float4 tile[kTile];  // kx, ky, kz, mu_re
     __shared__ float tile_mu_im[kTile];
@@ -112,8 +112,8 @@ __global__ void compute_steps(Samples s, std::size_t nx, float2* steps) {
 // Idea: a recurrence. From one voxel to the next along x, a wave is multiplied by the same complex
 // number: rotated. Only the first voxel of a run of 16 needs a sine and a cosine.
 // Cost removed: 15 of 16 sines and cosines.
-// Still limits it: not measured yet. Four multiply-adds for the rotation, and two additions. 64^3
-// voxels are only 64 blocks, fewer than an H200 has SMs: there it takes 475 us, longer than
+// Still limits it: the FMA units, 80 % busy: four multiply-adds for the rotation, and two additions.
+// 64^3 voxels are only 64 blocks, fewer than an H200 has SMs: there it takes 475 us, longer than
 // `mirrored`.
 //
 // Each rotation adds an error of at most 2 eps: sqrt(5) / 2 eps for the product (R. Brent, C.
@@ -204,8 +204,8 @@ __global__ void compute_half_runs(Samples s, std::size_t nx, HalfRun* half_runs)
 // middle to a voxel depends only on the sample, so it comes from a table. The voxels to the left
 // are mirror images of those to the right.
 // Cost removed: the rotations, and half of the additions: two multiply-adds per voxel and sample.
-// Still limits it: not measured yet. By arithmetic, these multiply-adds need 0.38 of its 1.16 ms
-// for 128^3 voxels and 3,000 samples, and the special function units as long.
+// Still limits it: issue slots, 78 % busy, mostly with multiply-adds (FMA 63 %). By arithmetic, the
+// two of each voxel and sample need 0.38 of its 1.08 ms for 128^3 voxels and 3,000 samples.
 __global__ void gather_mirrored_runs(Samples s, Mu mu, const HalfRun* half_runs, Positions r, Grid grid,
                                      Sums out) {
     __shared__ float4 tile[kRunBlock];  // kx, ky, kz, mu_re

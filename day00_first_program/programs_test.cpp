@@ -294,12 +294,16 @@ TEST_F(ThreeWays, AllAddEveryElement) {
     for (const auto& [n, workers] :
          {Case{1, 1}, {1, 4}, {3, 4}, {31, 2}, {255, 3}, {256, 7}, {257, 64}, {100003, 5}}) {
         const std::string arguments = std::to_string(n) + " " + std::to_string(workers);
+        const ShellOutcome outcome = run("three_ways", arguments);
+        EXPECT_EQ(outcome.exit_code, 0) << arguments;
         const std::string right = std::to_string(n) + " elements are right.";
         const long blocks = (n + 255) / 256;
         for (const std::string& way : {"processes, " + std::to_string(workers) + ": ",
                                        "OpenMP, " + std::to_string(workers) + " threads: ",
                                        "CUDA, " + std::to_string(blocks) + " blocks of 256 threads: "})
-            expect_prints("three_ways", arguments, way + right);
+            EXPECT_NE(outcome.text.find(way + right), std::string::npos)
+                << arguments << ": expected '" << way + right << "'; got\n"
+                << outcome.text;
     }
 }
 

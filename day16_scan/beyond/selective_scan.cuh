@@ -195,8 +195,11 @@ __device__ void combined_before_each(Affine::Value (&value)[kChannels], Affine::
 // Cost removed: three quarters of the loads of b and c; a barrier serves four scans.
 // Still limits it: not measured yet. A GPU with 16 exponentials per clock in each multiprocessor
 // needs longer for exp() than for the memory traffic, if there are more than about 12 states.
+//
+// Three blocks of 256 threads fit on a multiprocessor with 80 registers for each thread, two with
+// 128. Without the bound, a thread with four channels takes 160.
 template <int kOwn, int kChannels>
-__global__ void __launch_bounds__(kBlock) selective_chunks(SelectiveArrays s) {
+__global__ void __launch_bounds__(kBlock, kChannels == 1 ? 3 : 2) selective_chunks(SelectiveArrays s) {
     extern __shared__ float carries[];  // two for each state and channel: of this tile, of the next
     __shared__ Affine::Value of_warp[2][kWarps][kChannels];
     constexpr std::size_t kSteps = kBlock * kOwn;

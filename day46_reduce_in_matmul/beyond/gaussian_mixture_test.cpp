@@ -138,7 +138,7 @@ TEST_F(MixtureTest, OneStepEqualsTheReference) {
                                   {513, 3, 33},
                                   {1031, 40, 7},
                                   {1500, 1, 2},
-                                  {64 * 512 + 700, 2, 1}}) {
+                                  {64 * 512 + 700, 2, 2}}) {
         SCOPED_TRACE(text(s));
         const Start start = overlapping(s, 46);
         const Iteration got = iterate(reduction(), start.points, start.mixture, s.d);

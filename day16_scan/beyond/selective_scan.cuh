@@ -188,7 +188,8 @@ __device__ void combined_before_each(Affine::Value (&value)[kChannels], Affine::
 // after another.
 // Cost removed: shuffles and barriers: as many for 2,048 steps as for 256 before.
 // Still limits it: not measured yet. For each step and state, four bytes of b and of c are loaded,
-// for each step only twelve bytes of x, delta and y. All channels load the same b and c, from L2.
+// for each step only twelve bytes of x, delta and y. All channels load the same b and c, so caches
+// serve most loads.
 //
 // `shared_inputs` is selective_chunks<4, 4>.
 // Idea: a block has four channels, so that a thread uses each b and c four times.

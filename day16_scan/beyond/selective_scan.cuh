@@ -188,15 +188,19 @@ __device__ void combined_before_each(Affine::Value (&value)[kChannels], Affine::
 // after another.
 // Cost removed: shuffles and barriers: as many for 2,048 steps as for 256 before.
 // Still limits it: not measured yet. For each step and state, four bytes of b and of c are loaded,
-// for each step only twelve bytes of x, delta and y. All channels load the same b and c, from L2.
+// for each step only twelve bytes of x, delta and y. All channels load the same b and c, so caches
+// serve most loads.
 //
 // `shared_inputs` is selective_chunks<4, 4>.
 // Idea: a block has four channels, so that a thread uses each b and c four times.
 // Cost removed: three quarters of the loads of b and c; a barrier serves four scans.
 // Still limits it: not measured yet. A GPU with 16 exponentials per clock in each multiprocessor
 // needs longer for exp() than for the memory traffic, if there are more than about 12 states.
+//
+// Three blocks of 256 threads fit on a multiprocessor with 80 registers for each thread, two with
+// 128. Without the bound, a thread with four channels takes 160.
 template <int kOwn, int kChannels>
-__global__ void __launch_bounds__(kBlock) selective_chunks(SelectiveArrays s) {
+__global__ void __launch_bounds__(kBlock, kChannels == 1 ? 3 : 2) selective_chunks(SelectiveArrays s) {
     extern __shared__ float carries[];  // two for each state and channel: of this tile, of the next
     __shared__ Affine::Value of_warp[2][kWarps][kChannels];
     constexpr std::size_t kSteps = kBlock * kOwn;

@@ -1,10 +1,13 @@
 #include "gaussian_mixture.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,10 +20,18 @@ namespace {
 
 using course::require;
 
-void require_finite(std::span<const float> numbers, std::string_view name) {
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-        require(std::isfinite(numbers[i]), "fit_mixture: ", name, "[", i, "] is ", numbers[i],
-                "; expected a finite number");
+// Relative to their mean, points and means are at most twice as large. Then no sum of d terms
+// x^2 / (2 variance) + x mean / variance exceeds 8 d largest^2 / floor, which must be finite.
+void require_magnitudes(std::span<const float> numbers, std::string_view name, std::size_t d, float floor) {
+    const double most = std::sqrt(static_cast<double>(std::numeric_limits<float>::max()) *
+                                  static_cast<double>(floor) / (8 * static_cast<double>(d)));
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (std::abs(static_cast<double>(numbers[i])) <= most) continue;  // a NaN is not
+        throw std::invalid_argument(
+            fmt::format("fit_mixture: {}[{}] is {}; expected a magnitude of at most {:.3g}, so that "
+                        "densities are finite",
+                        name, i, numbers[i], most));
+    }
 }
 
 MixtureShape checked(std::span<const float> points, const Mixture<float>& start, std::size_t d,
@@ -37,8 +48,8 @@ MixtureShape checked(std::span<const float> points, const Mixture<float>& start,
     require(options.most_iterations > 0, "fit_mixture: most_iterations is 0; expected at least 1");
     require(options.variance_floor > 0 && std::isfinite(options.variance_floor),
             "fit_mixture: variance_floor is ", options.variance_floor, "; expected a finite number above 0");
-    require_finite(points, "points");
-    require_finite(start.means, "start.means");
+    require_magnitudes(points, "points", d, options.variance_floor);
+    require_magnitudes(start.means, "start.means", d, options.variance_floor);
     float sum = 0;
     for (std::size_t j = 0; j < k; ++j) {
         require(start.weights[j] >= 0 && std::isfinite(start.weights[j]), "fit_mixture: start.weights[", j,

@@ -53,8 +53,8 @@ struct MixtureFit {
 // variance, has weight 0 from then on, and does not return. The result is the same in every run, to
 // the last bit. Points are vectors of d numbers, one after the other. Throws std::invalid_argument
 // for points and a start that do not fit together, for d = 0 or above kMostCoordinates, and without
-// points, components or iterations. Numbers must be finite, weights at least 0 with a sum above 0,
-// and variances and the floor above 0.
+// points, components or iterations. Weights must be finite and at least 0, with a sum above 0;
+// variances and the floor finite and above 0; points and means so small that densities are finite.
 inline constexpr std::size_t kMostCoordinates = 4096;
 MixtureFit<float> fit_mixture(std::span<const float> points, const Mixture<float>& start, std::size_t d,
                               const MixtureOptions& options = {});

@@ -138,7 +138,7 @@ TEST_F(MixtureTest, OneStepEqualsTheReference) {
                                   {513, 3, 33},
                                   {1031, 40, 7},
                                   {1500, 1, 2},
-                                  {64 * 512 + 700, 2, 1}}) {
+                                  {64 * 512 + 700, 2, 2}}) {
         SCOPED_TRACE(text(s));
         const Start start = overlapping(s, 46);
         const Iteration got = iterate(reduction(), start.points, start.mixture, s.d);
@@ -321,8 +321,21 @@ TEST_F(MixtureTest, RefusesBadArguments) {
               "fit_mixture: start.weights[1] is -1; expected a finite number, at least 0");
     EXPECT_EQ(of(numbers, 3, [](auto& m) { m.variances[4] = 0; }),
               "fit_mixture: start.variances[4] is 0; expected a finite number above 0");
+    const std::string limit = "; expected a magnitude of at most 3.77e+15, so that densities are finite";
     EXPECT_EQ(of(numbers, 3, [](auto& m) { m.means[2] = std::numeric_limits<float>::infinity(); }),
-              "fit_mixture: start.means[2] is inf; expected a finite number");
+              "fit_mixture: start.means[2] is inf" + limit);
+    std::vector<float> bad = numbers;
+    bad[7] = -4e20f;
+    EXPECT_EQ(of(bad, 3, nothing), "fit_mixture: points[7] is -4e+20" + limit);
+    bad[7] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(of(bad, 3, nothing), "fit_mixture: points[7] is nan" + limit);
+    // The largest that are allowed.
+    std::vector<float> large = numbers;
+    for (std::size_t i = 0; i < large.size(); ++i)
+        large[i] = i < 6 ? 3.7e15f : -3.7e15f;
+    const auto fit =
+        day46::fit_mixture(large, {{1}, {3.7e15f, -3.7e15f, 0}, {1, 1e-9f, 1}}, 3, {.most_iterations = 3});
+    EXPECT_TRUE(std::isfinite(fit.log_likelihood[0]));
     EXPECT_EQ(refusal([&] {
                   day46::launch_maximisation({.shape = {4, 2, 3}}, nullptr);
               }),

@@ -119,8 +119,8 @@ TEST_F(CostTables, AMalformedOneIsRefused) {
               name() + ":2: whole_step is [1.5,2.5]; expected 1 numbers greater than 0");
     EXPECT_EQ(message_of(with("0.0314", "-1")), name() + ":2: owner is -1; expected a number of at least 0");
     EXPECT_EQ(message_of(with("true", "1")), name() + ":2: aligned is 1; expected true or false");
-    EXPECT_EQ(message_of(with("128x128x8", "128x256x8")),
-              name() + ":3: tile 128x256x8 with aligned true is here twice; expected once");
+    EXPECT_EQ(message_of(with("32x128x16", "128x32x16")),
+              name() + ":7: tile 128x32x16 with aligned true is here twice; expected once");
     EXPECT_EQ(message_of(good.substr(0, good.rfind("{\"tile"))),
               name() +
                   ":15: there is no line with tile \"32x32x16\" and aligned false; expected one for each of "

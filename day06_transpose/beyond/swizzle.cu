@@ -25,10 +25,10 @@
 //   a row, P of them or all that a line has, still take different places.
 // - Down a column, P lanes access unit u of P consecutive rows. If rows have at least a line (L =
 //   1, P <= U), their XORs are P different numbers below P, so the places u XOR r mod P are
-//   different, too. If L rows share a line, write r = L q + s: s says which part of the line the row
-//   has, and q mod U is the XOR. P = L U consecutive rows have every pair (s, q mod U) once. Rows
-//   with different s are in different parts; rows with the same s have different XORs, so the unit
-//   is at different places of that part.
+//   different, too. If L rows share a line, write r = L q + s: s says which part of the line the
+//   row has, and q mod U is the XOR. P = L U consecutive rows have every pair (s, q mod U) once.
+//   Rows with different s are in different parts; rows with the same s have different XORs, so the
+//   unit is at different places of that part.
 //
 // Both need P, U or L to be powers of two: 96-byte rows have no swizzle, but padding works.
 #include <cstddef>
@@ -89,8 +89,8 @@ struct alignas(BYTES) Access {
 constexpr unsigned kRows = 64;
 constexpr unsigned kThreads = 64;
 
-// Idea: a warp stores adjacent units of rows, and loads a unit of 32 consecutive rows. out[i] is the sum
-// of what thread i loads.
+// Idea: a warp stores adjacent units of rows, and loads a unit of 32 consecutive rows. out[i] is
+// the sum of what thread i loads.
 template <unsigned ROW_BYTES, unsigned ACCESS, bool SWIZZLE>
 __global__ void rows_then_columns(unsigned* out) {
     constexpr unsigned UNITS = ROW_BYTES / ACCESS;

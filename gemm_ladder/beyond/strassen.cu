@@ -7,8 +7,12 @@
 //             seven products. They move 8, 8 and 11 quarters, instead of 3 for each addition.
 // Prediction: 4096: 27 quarters of 16.8 MB take about 0.11 ms; the eighth product takes 0.33 ms. So
 //             about 8 % faster than the dispatcher at 4096, up to 14 % above, nothing below 2048.
-// Measured:   not measured yet.
-// Next:       a second level saves another eighth, and multiplies the bound of the error by 4.5 again.
+// Measured:   H200, beside the dispatcher: 0.77 times as fast at 2048 (432 and 333 µs), 1.07 times at
+//             4096 (2.45 and 2.61 ms), 1.10 times at 8192 (18.8 and 20.7 ms; cuBLAS: 21.4). The
+//             largest error, with elements in [-1, 1): 1.3 times the dispatcher's at 4096, 2.0 times
+//             at 8192.
+// Next:       a second level saves another eighth, and
+//             multiplies the bound of the error by 4.5 again.
 //
 //     S1 = A21 + A22   S2 = S1 - A11   S3 = A11 - A21   S4 = A12 - S2
 //     T1 = B12 - B11   T2 = B22 - T1   T3 = B22 - B12   T4 = T2 - B21

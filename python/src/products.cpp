@@ -14,9 +14,11 @@
 #include "beyond/k_means_step.hpp"
 #include "call.hpp"
 #include "fused_matmul.hpp"
+#include "hopper_matmul.hpp"
 #include "masked_matmul.hpp"
 #include "modules.hpp"
 #include "reduce_in_matmul.hpp"
+#include "tensor_cores.hpp"
 #include "top_k.hpp"
 
 namespace course_python {
@@ -148,6 +150,26 @@ void bmm_of(Call& call, const Tensor& a, const Tensor& b, const Tensor& out, flo
              });
 }
 
+// Days 40 and 41 multiply one pair of row-major matrices, so that each product is a launch.
+void launch_half_products(const day45::BatchedMatmulOf<__half>& matmul, cudaStream_t stream) {
+    const course::OperandsOf<__half>& operands = matmul.operands;
+    const course::half_matmul::Shape shape{operands.m(), operands.n(), operands.k()};
+    const auto& hopper = course::find_version(day41::versions(), "realigned");
+    const auto& version = hopper.cannot_run(shape).empty()
+                              ? hopper
+                              : course::find_version(day40::versions(), "fragments_ahead");
+    const std::string reason = version.cannot_run(shape);
+    if (!reason.empty()) throw std::invalid_argument("bmm of float16 " + reason);
+    const auto of = [](const auto& batch, std::size_t product) {
+        return batch.first.at(batch.first.data() + product * batch.stride);
+    };
+    for (std::size_t product = 0; product < operands.count(); ++product) {
+        version.launcher.half.launch({of(operands.a, product), of(operands.b, product), of(matmul.c, product),
+                                      matmul.alpha, matmul.beta},
+                                     stream);
+    }
+}
+
 void bmm(handle a, handle b, handle out, float alpha, float beta, std::uintptr_t stream) {
     Call call("bmm", stream);
     const Tensor& left = call.input("a", a);
@@ -168,7 +190,16 @@ void bmm(handle a, handle b, handle out, float alpha, float beta, std::uintptr_t
                 version.launcher(matmul, on);
             });
     }
-    left.refuse_type("float32 or bfloat16: day 45 has no kernel for other types");
+    if (left.type() == type_name<__half>()) {
+        for (const Tensor* tensor : {&left, &right}) {
+            if (tensor->matrices<const __half>().op != course::Op::kNone) {
+                tensor->refuse("transposed, of float16",
+                               "row-major matrices: make a contiguous copy, or use float32 or bfloat16");
+            }
+        }
+        return bmm_of<__half>(call, left, right, to, alpha, beta, launch_half_products);
+    }
+    left.refuse_type("float32, bfloat16 or float16");
 }
 
 // --- Reductions ----------------------------------------------------------------------------------

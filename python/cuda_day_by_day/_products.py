@@ -300,7 +300,6 @@ def topk(
         workspace = place.scratch(size)
     _extension.topk(
         place.give("x", x),
-        place.give("one", place.ones((1, 1))),
         k,
         largest,
         place.give("out.values", values),

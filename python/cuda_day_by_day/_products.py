@@ -59,9 +59,10 @@ def bmm(
 ) -> Tensor:
     """alpha a @ b + beta out, of one product or a batch of them: float32, summed in float32.
 
-    a, b: both float32, or both bfloat16, which tensor cores multiply; other types are refused, for
-    the day has no kernel for them. With beta, `out` is read, too, and must be given. Kernels: day
-    45, with the tile that suits the shape.
+    a, b: both float32, both bfloat16 or both float16; tensor cores multiply the 16-bit types. With
+    beta, `out` is read, too, and must be given. Kernels: day 45, with the tile that suits the
+    shape; of float16 those of days 40 and 41, which multiply one pair of row-major matrices: a
+    launch for each product, and a transposed matrix is refused.
     """
     place = Place("a", a, stream)
     if out is None:
@@ -299,7 +300,6 @@ def topk(
         workspace = place.scratch(size)
     _extension.topk(
         place.give("x", x),
-        place.give("one", place.ones((1, 1))),
         k,
         largest,
         place.give("out.values", values),

@@ -7,7 +7,6 @@ read and written too; results beside it are NumPy arrays, which is only possible
 import contextlib
 import importlib
 
-_ONES = {}
 _CUDA = (2, 13)  # DLPack's device types kDLCUDA and kDLCUDAManaged
 _LEGACY_DEFAULT_STREAM = 1  # as DLPack numbers streams; CUDA's own number for it is 0
 
@@ -124,17 +123,6 @@ class Place:
         tensor[...] = value
         return tensor
 
-    def ones(self, shape):
-        """Of float32; made once for each framework and device, and never written."""
-        key = (self._framework, str(getattr(self._like, "device", "cpu")), shape)
-        if key not in _ONES:
-            _ONES[key] = self.full(shape, "float32", 1)
-            if self._framework == "torch" and self._on_gpu:  # other streams may be the next to read it
-                importlib.import_module("torch").cuda.current_stream(self._like.device).synchronize()
-            elif self._framework == "cupy":
-                importlib.import_module("cupy").cuda.get_current_stream().synchronize()
-        return _ONES[key]
-
     def copy(self, tensor):
         return tensor.clone() if self._framework == "torch" else tensor.copy()
 
@@ -162,7 +150,7 @@ class Place:
         """Memory for intermediate results: on a GPU from the library's allocator, which knows
         when the stream is through with it. On the CPU the extension has its own.
         """
-        return self.give("workspace", self.empty((size,), "uint8")) if self._on_gpu else None
+        return self.give("workspace", self.empty((size,), "uint8")) if self._on_gpu and size else None
 
     def give(self, name, tensor):
         """What the extension takes: the tensor, or on a GPU its capsule, after which our stream

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -73,6 +74,7 @@ class Call {
     // caller's library has allocated; on the stand-in it is allocated here, and `workspace` is
     // None.
     course::DeviceSpan<std::byte> scratch(nanobind::handle workspace, std::size_t bytes) {
+        if (bytes == 0) return {};
         if (on_gpu()) return output("workspace", workspace).vector<std::byte>(bytes);
         if (course::is_cpu_stand_in()) of_the_stand_in_ = course::DeviceBuffer<std::byte>(bytes);
         return of_the_stand_in_.span();
@@ -96,7 +98,7 @@ class Call {
             const CurrentDevice current(tensors_.front().device());
             const auto start = std::chrono::steady_clock::now();
             kernels(stream_);
-            last_launch_ = std::chrono::steady_clock::now() - start;
+            launching_ += (std::chrono::steady_clock::now() - start).count();
         } else if (course::is_cpu_stand_in()) {
             const RegisteredMemory registered(tensors_);
             kernels(cudaStream_t{});
@@ -105,14 +107,15 @@ class Call {
         }
     }
 
-    // How long the day's own function took in this thread's last call on a GPU: its checks and its
-    // launches, which do not wait for the kernels. What is more of a call is Python's and ours.
-    static std::chrono::nanoseconds last_launch() { return last_launch_; }
+    // Nanoseconds that the days' own functions have taken, of all calls on a GPU so far: their
+    // checks and their launches, which do not wait for the kernels. What is more of a call is
+    // Python's and ours.
+    static std::int64_t launching() { return launching_; }
 
   private:
     void check() const;
 
-    inline static thread_local std::chrono::nanoseconds last_launch_{0};
+    inline static std::atomic<std::int64_t> launching_{0};
     Range range_;
     cudaStream_t stream_;
     course::DeviceBuffer<std::byte> of_the_stand_in_;

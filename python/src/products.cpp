@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "arguments.hpp"
@@ -14,9 +16,11 @@
 #include "beyond/k_means_step.hpp"
 #include "call.hpp"
 #include "fused_matmul.hpp"
+#include "hopper_matmul.hpp"
 #include "masked_matmul.hpp"
 #include "modules.hpp"
 #include "reduce_in_matmul.hpp"
+#include "tensor_cores.hpp"
 #include "top_k.hpp"
 
 namespace course_python {
@@ -148,6 +152,26 @@ void bmm_of(Call& call, const Tensor& a, const Tensor& b, const Tensor& out, flo
              });
 }
 
+// Days 40 and 41 multiply one pair of row-major matrices, so that each product is a launch.
+void launch_half_products(const day45::BatchedMatmulOf<__half>& matmul, cudaStream_t stream) {
+    const course::OperandsOf<__half>& operands = matmul.operands;
+    const course::half_matmul::Shape shape{operands.m(), operands.n(), operands.k()};
+    const auto& hopper = course::find_version(day41::versions(), "realigned");
+    const auto& version = hopper.cannot_run(shape).empty()
+                              ? hopper
+                              : course::find_version(day40::versions(), "fragments_ahead");
+    const std::string reason = version.cannot_run(shape);
+    if (!reason.empty()) throw std::invalid_argument("bmm of float16 " + reason);
+    const auto of = [](const auto& batch, std::size_t product) {
+        return batch.first.at(batch.first.data() + product * batch.stride);
+    };
+    for (std::size_t product = 0; product < operands.count(); ++product) {
+        version.launcher.half.launch({of(operands.a, product), of(operands.b, product), of(matmul.c, product),
+                                      matmul.alpha, matmul.beta},
+                                     stream);
+    }
+}
+
 void bmm(handle a, handle b, handle out, float alpha, float beta, std::uintptr_t stream) {
     Call call("bmm", stream);
     const Tensor& left = call.input("a", a);
@@ -168,7 +192,16 @@ void bmm(handle a, handle b, handle out, float alpha, float beta, std::uintptr_t
                 version.launcher(matmul, on);
             });
     }
-    left.refuse_type("float32 or bfloat16: day 45 has no kernel for other types");
+    if (left.type() == type_name<__half>()) {
+        for (const Tensor* tensor : {&left, &right}) {
+            if (tensor->matrices<const __half>().op != course::Op::kNone) {
+                tensor->refuse("transposed, of float16",
+                               "row-major matrices: make a contiguous copy, or use float32 or bfloat16");
+            }
+        }
+        return bmm_of<__half>(call, left, right, to, alpha, beta, launch_half_products);
+    }
+    left.refuse_type("float32, bfloat16 or float16");
 }
 
 // --- Reductions ----------------------------------------------------------------------------------
@@ -269,7 +302,23 @@ std::size_t bmm_topk_workspace(std::size_t m, std::size_t n, std::size_t d, std:
     return top_k_for(shape, product).launcher.scratch_size(shape) * sizeof(std::uint64_t);
 }
 
-// The k best of the rows of all products, into `values` and `indices` of count x m x k.
+// A 1 in the memory of the current device, for the life of the process.
+const float* one_on_device() {
+    static std::mutex one_at_a_time;
+    static std::map<int, course::DeviceBuffer<float>> kept;
+    int device = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    const std::lock_guard lock(one_at_a_time);
+    course::DeviceBuffer<float>& one = kept[device];
+    if (one.size() == 0) {
+        const AllocationIsAllowed allowed;
+        one = course::DeviceBuffer<float>(std::span<const float>(std::array<float, 1>{1.0f}));
+    }
+    return one.data();
+}
+
+// The k best of the rows of all products, into `values` and `indices` of count x m x k. Without a
+// `product`, A is a 1 for each.
 void select_best(Call& call, const course::Operands& operands, course::Metric metric, bool largest,
                  std::size_t k, bool product, course::DeviceSpan<float> values,
                  course::DeviceSpan<std::uint32_t> indices, handle workspace) {
@@ -280,18 +329,21 @@ void select_best(Call& call, const course::Operands& operands, course::Metric me
     matmul.scratch = call.scratch_of<std::uint64_t>(
         workspace,
         call.is_left_to_the_reference() ? 0 : top_k_for(shape, product).launcher.scratch_size(shape));
-    call.run([&](cudaStream_t on) { top_k_for(shape, product).launcher.launch(matmul, on); },
-             [&] {
-                 for (std::size_t i = 0; i < operands.count(); ++i) {
-                     const day48::TopKOnCpu expected = day48::top_k_on_cpu(
-                         order, k, operands.m(), operands.n(), distances_of(metric, operands, i));
-                     for (std::size_t j = 0; j < expected.values.size(); ++j) {
-                         values.data()[i * expected.values.size() + j] =
-                             static_cast<float>(expected.values[j]);
-                         indices.data()[i * expected.values.size() + j] = expected.indices[j];
-                     }
-                 }
-             });
+    call.run(
+        [&](cudaStream_t on) {
+            if (!product) matmul.operands.a.first = matmul.operands.a.first.at(one_on_device());
+            top_k_for(shape, product).launcher.launch(matmul, on);
+        },
+        [&] {
+            for (std::size_t i = 0; i < operands.count(); ++i) {
+                const day48::TopKOnCpu expected = day48::top_k_on_cpu(order, k, operands.m(), operands.n(),
+                                                                      distances_of(metric, operands, i));
+                for (std::size_t j = 0; j < expected.values.size(); ++j) {
+                    values.data()[i * expected.values.size() + j] = static_cast<float>(expected.values[j]);
+                    indices.data()[i * expected.values.size() + j] = expected.indices[j];
+                }
+            }
+        });
 }
 
 void bmm_topk(handle a, handle b, std::size_t k, const std::string& metric, bool largest, handle values,
@@ -308,12 +360,11 @@ void bmm_topk(handle a, handle b, std::size_t k, const std::string& metric, bool
                 indices_of(to_indices, shape), workspace);
 }
 
-// The rows of x, each a product of a matrix of one 1 and the row: `one` has that 1.
-void topk(handle x, handle one, std::size_t k, bool largest, handle values, handle indices, handle workspace,
+// The rows of x, each a product of a matrix of one 1 and the row.
+void topk(handle x, std::size_t k, bool largest, handle values, handle indices, handle workspace,
           std::uintptr_t stream) {
     Call call("topk", stream);
     const Tensor& from = call.input("x", x);
-    const Tensor& unit = call.input("one", one);
     const Tensor& to = call.output("out.values", values);
     const Tensor& to_indices = call.output("out.indices", indices);
     const auto rows = from.rows<const float>();
@@ -321,7 +372,13 @@ void topk(handle x, handle one, std::size_t k, bool largest, handle values, hand
     std::vector<std::size_t> shape = from.shape();
     shape.back() = k;
     course::Operands operands;
-    operands.a = {.first = unit.matrix<const float>(1, 1), .count = rows.rows()};
+    // The address of the 1 is known once the device is the current one; on the host it is here.
+    static const float kOne = 1;
+    const auto unit = [](const float* one) {
+        return course::DeviceMatrix<const float>(course::DeviceSpan<const float>::from_device_pointer(one, 1),
+                                                 1, 1);
+    };
+    operands.a = {.first = unit(&kOne), .count = rows.rows()};
     const auto row = course::DeviceSpan<const float>::from_device_pointer(rows.data(), rows.cols());
     operands.b = {.first = {row, 1, rows.cols()}, .count = rows.rows(), .stride = rows.leading_dimension()};
     select_best(call, operands, course::Metric::kDot, largest, k, false, to.packed<float>(shape),
@@ -519,8 +576,8 @@ void define_products(nb::module_& module) {
                "product"_a);
     module.def("bmm_topk", &bmm_topk, "a"_a, "b"_a, "k"_a, "metric"_a, "largest"_a, "values"_a, "indices"_a,
                "workspace"_a.none(), "stream"_a);
-    module.def("topk", &topk, "x"_a, "one"_a, "k"_a, "largest"_a, "values"_a, "indices"_a,
-               "workspace"_a.none(), "stream"_a);
+    module.def("topk", &topk, "x"_a, "k"_a, "largest"_a, "values"_a, "indices"_a, "workspace"_a.none(),
+               "stream"_a);
     module.def("bmm_masked_workspace", &bmm_masked_workspace, "skip"_a, "mask"_a.none());
     module.def("bmm_masked", &bmm_masked, "a"_a, "b"_a, "mask"_a.none(), "below"_a.none(), "above"_a.none(),
                "skip"_a, "alpha"_a, "fill"_a, "out"_a, "workspace"_a.none(), "stream"_a);

@@ -42,6 +42,13 @@ cdd.dequantize(cdd.quantize(x))
 cdd.quantize_with(x, *parameters)
 cdd.dequantize_blocks(cdd.quantize_blocks(x, code="int8", block=32))
 cdd.int8_matmul(x.astype(np.int8), x.astype(np.int8))
+x = x.astype(np.float32)
+cdd.log_softmax(x)
+cdd.scan(x[0])
+cdd.bmm(x, x.T)
+cdd.bmm_argmin(x, x.T)
+cdd.attention(x[None, None], x[None, None], x[None, None])
+x = x.astype(np.float16)
 try:
     cdd.quantize(x.astype(np.int64))
 except TypeError:
@@ -73,6 +80,7 @@ def test_each_call_is_a_range_with_its_name(tmp_path):
         pytest.skip("the package was built without NVTX's headers")
     seen = ranges(tmp_path, CALLS)
     names = "find_parameters quantize dequantize quantize_with quantize_blocks dequantize_blocks int8_matmul".split()
+    names += "log_softmax scan bmm bmm_argmin attention".split()
     expected = [line for name in names for line in (f"cuda_day_by_day.{name}", "end")]
     assert seen[: len(expected)] == expected
     # A call that is refused ends its range, too. The layer quantises its weights first.

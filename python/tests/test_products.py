@@ -39,6 +39,15 @@ def test_products_in_all_layouts(library, random, layout, count, m, n, d):
     close(got, a @ b, np.abs(a) @ np.abs(b), d)
 
 
+@pytest.mark.parametrize("count,m,n,d", [(2, 3, 4, 0), (1, 1, 1, 1), (3, 33, 65, 17), (2, 130, 31, 70)])
+def test_products_of_float16(library, random, count, m, n, d):
+    a, b = batch(random, count, m, d).astype(np.float16), batch(random, count, d, n).astype(np.float16)
+    got = library.numpy(cdd.bmm(library.tensor(a), library.tensor(b)))
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    # Products are exact in float32. Tensor cores cut sums off instead of rounding them: twice the error.
+    close(got, a @ b, 2 * np.abs(a) @ np.abs(b), d)
+
+
 def test_a_matrix_serves_a_batch_and_out_is_added_to(library, random):
     a, b, c = batch(random, 3, 20, 30), batch(random, 30, 40), batch(random, 3, 20, 40)
     expected = a.astype(np.float64) @ b
@@ -65,7 +74,7 @@ def distances(a, b, metric):
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("axis", [-1, -2])
-@pytest.mark.parametrize("count,m,n,d", [(1, 1, 1, 1), (3, 33, 150, 20), (1, 140, 65, 33)])
+@pytest.mark.parametrize("count,m,n,d", [(1, 1, 1, 1), (2, 40, 40, 8), (3, 33, 150, 20), (1, 140, 65, 33)])
 def test_reductions(library, random, metric, axis, count, m, n, d):
     a, b = batch(random, count, m, d), batch(random, count, d, n)
     x, y = operand(library, a, metric == "dot"), operand(library, b, metric == "cosine")
@@ -194,11 +203,14 @@ def test_kmeans_is_lloyds_method(library, random):
 def test_mistakes_are_named(library, random):
     a, b = library.tensor(batch(random, 2, 3, 4)), library.tensor(batch(random, 2, 4, 5))
     half = library.tensor(np.zeros((2, 3, 4), np.float16))
+    whole = library.tensor(np.zeros((2, 3, 4), np.int32))
     mask = library.tensor(np.zeros((3, 6), bool))
     points = library.tensor(batch(random, 10, 3))
     nan = library.tensor(np.full((2, 3), np.nan, np.float32))
     cases = [
-        (TypeError, "a is float16; expected float32 or bfloat16", lambda: cdd.bmm(half, b)),
+        (TypeError, "a is int32; expected float32, bfloat16 or float16", lambda: cdd.bmm(whole, b)),
+        (TypeError, "b is float32; expected float16", lambda: cdd.bmm(half, b)),
+        (ValueError, "b is transposed, of float16; expected row-major", lambda: cdd.bmm(half[0], half[0].T)),
         (TypeError, "b is float16; expected float32", lambda: cdd.bmm(a, half)),
         (ValueError, r"b is of shape \(2, 3, 4\); expected 4 rows", lambda: cdd.bmm(a, a)),
         (ValueError, r"b is of shape \(1, 4, 5\); expected 2 matrices", lambda: cdd.bmm(a, b[:1])),

@@ -303,6 +303,11 @@ bool has_plain_loops(const std::string& name, const TableSources& sources) {
            });
 }
 
+// A program of the ladder's beyond/ that is no step of it: "gemm_ladder_strassen".
+bool is_beyond_the_ladder(const std::string& name) {
+    return name.starts_with("gemm_ladder_");
+}
+
 std::string measured_page(const std::string& day, const std::vector<std::string>& names,
                           const TableSources& sources) {
     const auto known = std::ranges::find(sources.days, day, &Day::directory);
@@ -315,16 +320,24 @@ std::string measured_page(const std::string& day, const std::vector<std::string>
     std::string more;
     if (has_records(kSweep)) more += fmt::format("./course bench {} --sweep --record\n", day);
     if (has_records(kPlot)) more += fmt::format("./course bench {} --plot --record\n", day);
+    const bool beyond_the_ladder = is_beyond_the_ladder(day);
+    const std::string how = beyond_the_ladder
+                                ? fmt::format(
+                                      "build/gpu/bin/{0} --bench --json "
+                                      "docs/measurements/<machine>/{0}.jsonl\n",
+                                      day)
+                                : fmt::format(
+                                      "./course bench {0} --record\n{1}"
+                                      "scripts/measure_peers.py docs/measurements/<machine>/{0}.jsonl     "
+                                      "# PyTorch and CuPy, where Python has them\n",
+                                      day, more);
     std::string page = fmt::format(
         "<!-- Made by ./course tables from docs/measurements/*/{0}*.jsonl. Not to be edited. -->\n"
         "# Measured: {1}\n\n"
-        "Every version of [{0}](../../{0}/README.md), its peers (the same work by a library) and the "
+        "Every version of [{0}](../../{2}/README.md), its peers (the same work by a library) and the "
         "machine's limit, on every problem.\n"
         "On a machine with a GPU this makes the page anew ([how it is measured](../../common/README.md)):\n\n"
-        "```\n"
-        "./course bench {0} --record\n{2}"
-        "scripts/measure_peers.py docs/measurements/<machine>/{0}.jsonl     # PyTorch and CuPy, where Python "
-        "has them\n"
+        "```\n{3}"
         "./course tables\n"
         "```\n\n"
         "- *median*: of all repeats; *±*: half the interquartile range. *warm*: the data is in the L2 cache "
@@ -333,7 +346,7 @@ std::string measured_page(const std::string& day, const std::vector<std::string>
         "this work; empty for tensor cores, whose limit is not measured.\n"
         "- *peer / this*: how many times as fast as the fastest peer on the same device, in the same state "
         "of the cache.\n",
-        day, title, more);
+        day, title, beyond_the_ladder ? "gemm_ladder/beyond" : day, how);
     if (std::ranges::any_of(
             names, [&](const std::string& machine) { return has_plain_loops(machine + "/" + day, sources); }))
         page +=

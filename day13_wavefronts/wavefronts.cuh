@@ -51,8 +51,8 @@ constexpr int kBlock = 256;
 // and d - 2 alone, so they are independent of each other: a launch computes all of them. An
 // anti-diagonal is stored by its row i, and three of them suffice.
 // Cost removed: the order of the CPU's loops, in which each cell waits for the one before.
-// Still limits it: m + n + 1 launches. Each takes 3.9 us with 16,384 symbols on an H200, and 3.6 with
-// 1,024, where anti-diagonals are a sixteenth as long.
+// Still limits it: m + n + 1 launches. Each takes 3.9 us with 16,384 symbols on an H200, and 3.6
+// with 1,024, where anti-diagonals are a sixteenth as long.
 __global__ void diagonals(const Symbol* a, int m, const Symbol* b, int n, int d, const int* two_before,
                           const int* one_before, int* current, int* distances) {
     const int first = d > n ? d - n : 0;
@@ -97,9 +97,9 @@ constexpr int kTile = 64;
 // the cells of a step are an anti-diagonal. The row above the tile and the column left of it come
 // from the tiles there.
 // Cost removed: 63 of 64 launches: barriers replace them; traffic, except at borders of tiles.
-// Still limits it: latency. A tile takes 127 steps with a barrier each, in which half of the threads
-// on average have a cell. A launch takes 10.4 us with up to 256 tiles, and 10.3 with up to 16: 82 ns
-// for a step on an H200, however many tiles there are.
+// Still limits it: latency. A tile takes 127 steps with a barrier each, in which half of the
+// threads on average have a cell. A launch takes 10.4 us with up to 256 tiles, and 10.3 with up to
+// 16: 82 ns for a step on an H200, however many tiles there are.
 __global__ void __launch_bounds__(kTile)
     tiles(const Symbol* a, int m, const Symbol* b, int n, int tiles_down, int first, int d, Borders borders) {
     // From one thread's cell of a step to the next one's: a row down, a column left. That is 65
@@ -163,8 +163,8 @@ constexpr int kWide = 128;                  // columns of a tile
 // that this thread has read from there.
 // Cost removed: two of three barriers (159 for 16,384 cells, not 127 for 4,096), half of the
 // launches, and most accesses to cells in shared memory: 2 for 4 cells instead of 16.
-// Still limits it: latency, still of the steps: a launch takes 18.9 us, whether with up to 128 tiles
-// or with 8. No unit is more than 5 % busy.
+// Still limits it: latency of the steps. A launch takes 18.9 us, whether with up to 128 tiles or
+// with 8, and no unit is more than 5 % busy.
 __global__ void __launch_bounds__(kRowThreads)
     register_rows(const Symbol* a, int m, const Symbol* b, int n, int tiles_down, int first, int d,
                   Borders borders) {
@@ -343,8 +343,8 @@ constexpr int kEach = kSide / kThreads;
 // Idea: the third launch again, with 4 x 4 cells per thread, as in day 5. In a step a thread loads
 // four values of the column and four of the row, for 16 cells.
 // Cost removed: three of four loads from shared memory.
-// Still limits it: the ALUs, which take the minima, 62 % busy (1,024 vertices). But they wait for the
-// first two launches, which take as long there.
+// Still limits it: the ALUs, which take the minima, 62 % busy (1,024 vertices). But the
+// first two launches of a round need 60 % of its time there.
 __global__ void __launch_bounds__(kThreads* kThreads) register_tiles(float* distance, int n, int k0) {
     __shared__ float column[kSide][kPivots + 1];  // two rows of threads in a warp: + 1 separates their banks
     __shared__ float row[kPivots][kSide];

@@ -116,10 +116,10 @@ constexpr int kBlockPoints = kBlockX * kPoints;  // of a row, for a warp
 // common.
 // Cost removed: three quarters of the loads from constant memory, and of the work on dy and dz.
 // Still limits it: latency. A slice of 256 x 256 points has 128 blocks of 4 warps for 132 SMs, and
-// these wait for the constant cache 32 % of their time. 256^3 points and 4,000 atoms take 43.1 ms on
-// an H200, 43.3 with `gather`. Its stores are not coalesced, which costs nothing here: the points of adjacent
-// lanes are 16 bytes apart, so each of a thread's four stores reaches 16 sectors, not 4, and
-// `coalesced`, without that, takes 43.2 ms.
+// these wait for the constant cache 32 % of their time. 256^3 points and 4,000 atoms take 43.1 ms
+// on an H200, 43.3 with `gather`. Its stores are not coalesced, which costs nothing here: the
+// points of adjacent lanes are 16 bytes apart, so each of a thread's four stores reaches 16
+// sectors, not 4, and `coalesced`, without that, takes 43.2 ms.
 __global__ void potential_coarsened(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x) * kPoints;
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -156,9 +156,9 @@ inline void launch_coarsened(const Atom* atoms, std::size_t n, const Grid& grid,
 // of a warp have adjacent points.
 // Cost removed: three quarters of the sectors that loads and stores request.
 // Still limits it: latency, because each slice has a launch of its own: 128 blocks of 4 warps for
-// 132 SMs with 256^3 points, as in `coarsened`. 64^3 points and 4,000 atoms take 10.7 ms on an H200,
-// and 2.30 with one launch for all slices. A slice has only 16 blocks there, and the next one starts
-// when all of them have finished.
+// 132 SMs with 256^3 points, as in `coarsened`. 64^3 points and 4,000 atoms take 10.7 ms on an
+// H200, and 2.30 with one launch for all slices. A slice has only 16 blocks there, and the next one
+// starts when all of them have finished.
 __global__ void potential_coalesced(int count, Grid grid, int z, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -195,10 +195,10 @@ inline void launch_coalesced(const Atom* atoms, std::size_t n, const Grid& grid,
 // Idea: the slice is a third coordinate of the block, so a launch computes all slices.
 // Cost removed: launches that leave SMs without work.
 // Still limits it: the loads from constant memory: 79 % of the time warps wait for the constant
-// cache. With the atoms in shared memory instead (beyond/shared_atoms.cuh), 256^3 points and 4,000 atoms take 20.7 ms on an H200, with this kernel
-// 94.2 ms, and 43.2 ms with a launch per slice, whose inner loop has the same instructions. With
-// 64^3 points one launch is 4.7 times as fast. By arithmetic the reciprocal square roots take 16
-// ms: an SM computes 16 of them per clock cycle.
+// cache. With the atoms in shared memory instead (beyond/shared_atoms.cuh), 256^3 points and 4,000
+// atoms take 20.7 ms on an H200, with this kernel 94.2 ms, and 43.2 ms with a launch per slice,
+// whose inner loop has the same instructions. With 64^3 points one launch is 4.7 times as fast. By
+// arithmetic the reciprocal square roots take 16 ms: an SM computes 16 of them per clock cycle.
 __global__ void potential_all_slices(int count, Grid grid, float* potential) {
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kBlockY + static_cast<int>(threadIdx.y);
@@ -317,9 +317,9 @@ __device__ inline Reach reach(const Bins& bins, int most, const Grid& grid, int 
 // Idea: only atoms near enough. A block has a small cube of points, and visits the bins that the
 // cutoff reaches from there. All its threads visit the same bins.
 // Cost removed: all other atoms. The work per point no longer grows with the size of the box.
-// Still limits it: issue slots, 94 % busy. A block visits a box of bins, but the atoms that count for
-// a point are in a ball. With a cutoff of 12 points and bins of 4, the box is 3.5 to 4.6 times as large, depending
-// on where the block lies. The lists of the bins are of different lengths.
+// Still limits it: issue slots, 94 % busy. A block visits a box of bins, but the atoms that count
+// for a point are in a ball. With a cutoff of 12 points and bins of 4, the box is 3.5 to 4.6 times
+// as large, depending on where the block lies. The lists of the bins are of different lengths.
 __global__ void potential_binned(Bins bins, BinMemory memory, Grid grid, float cutoff, float* potential) {
     const int first_x = static_cast<int>(blockIdx.x) * kTileX;
     const int first_y = static_cast<int>(blockIdx.y) * kTileY;

@@ -201,7 +201,8 @@ inline void launch_constant_chunks(Samples s, Mu mu, Positions r, Sums out, cuda
 
 // Range reduction: cos(2 pi t) depends only on the fraction of t, from -1/2 to 1/2. From 2^23 to
 // 2^24 floats are 1 apart, so adding 1.5 * 2^23 rounds to the nearest integer, for |turns| <= 2^22.
-// (Larger floats have no fraction but 1/2.) rintf would take a third instruction of the units below.
+// (Larger floats have no fraction but 1/2.) rintf would take a third instruction of the units
+// below.
 __device__ inline float fraction_of_turn(float turns) {
     constexpr float kRounding = 1.5F * 8388608;
     return turns - ((turns + kRounding) - kRounding);
@@ -255,8 +256,8 @@ constexpr int kTile = kBlock;  // samples in shared memory: each thread loads on
 // sample is a float4 and a float, so that two loads replace five.
 // Cost removed: the copies to constant memory, and a launch per chunk.
 // Still limits it: the special function units, 70 % busy, and issue slots, 82 %. With a quarter of
-// the loads (beyond/coarsened.cuh) it takes 4.17 ms in place of 4.35, with half of the phases, sines
-// and multiply-adds (`mirrored`, beyond/runs.cuh) 1.97 ms.
+// the loads (beyond/coarsened.cuh) it takes 4.17 ms in place of 4.35, with half of the phases,
+// sines and multiply-adds (`mirrored`, beyond/runs.cuh) 1.97 ms.
 __global__ void gather_shared(Samples s, Mu mu, Positions r, Sums out) {
     __shared__ float4 tile[kTile];  // kx, ky, kz, mu_re
     __shared__ float tile_mu_im[kTile];

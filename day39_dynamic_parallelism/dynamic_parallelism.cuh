@@ -63,8 +63,8 @@ constexpr unsigned kCurveBlock = 64;
 // Idea: a block for each curve; its threads share out the points.
 // Cost removed: none; this is the first version.
 // Still limits it: latency. A curve of two points occupies 64 threads, and one of 256 keeps them
-// for four rounds: of 32 lanes, 23 have work on average, and warps are 30 % of what an SM can hold. 156,250 curves take 97.0 us on an H200, and 26.6 if threads share out
-// their points (`scanned`).
+// for four rounds: of 32 lanes, 23 have work on average, and warps are 30 % of what an SM can hold.
+// 156,250 curves take 97.0 us on an H200, and 26.6 if threads share out their points (`scanned`).
 __global__ void block_per_curve(Drawing d) {
     const Curve curve = d.curves[blockIdx.x];
     const unsigned segments = segments_of(curve, d.tolerance);

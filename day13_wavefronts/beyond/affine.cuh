@@ -32,8 +32,8 @@ struct alignas(8) AffineRow {
 
 // Idea: LocalRule with two more scores. A gap is opened from the best score of the cell before it,
 // or extended from the score of the same gap one symbol earlier.
-// Still limits it: latency, as all strips. Two additions with a maximum and a maximum of three for each
-// cell; the last two wait for the cell above.
+// Still limits it: latency, as all strips. Two additions with a maximum and a maximum of three for
+// each cell; the last two wait for the cell above.
 struct AffineRule {
     using Element = std::uint8_t;
     using Item = int;

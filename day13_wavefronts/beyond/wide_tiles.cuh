@@ -119,8 +119,8 @@ constexpr int kChunk = 16;      // vertices that are in shared memory at a time
 // column and 8 of the row by four 16-byte loads, for 64 cells, 128 instructions.
 // Cost removed: beside register_tiles, half of the reads and writes of the matrix (64 vertices per
 // round), and seven of eight loads from shared memory.
-// Still limits it: with 1,024 vertices latency: 64 blocks for 132 SMs. With 16,384 it reaches 61 % of
-// what the issue slots allow by arithmetic, two instructions for each cell.
+// Still limits it: with 1,024 vertices latency: 64 blocks for 132 SMs. With 16,384 it reaches 61 %
+// of what the issue slots allow by arithmetic, two instructions for each cell.
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads* kThreads, 2) wide_tiles(float* distance, int n, int k0) {
     alignas(16) __shared__ float

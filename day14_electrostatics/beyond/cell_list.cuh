@@ -94,10 +94,10 @@ __device__ inline float distance_to(float coordinate, float low, float high) {
 // them from there.
 // Cost removed: the capacity, and most atoms that are too far away. Adding up is for atoms near the
 // warp's own points, and rows out of reach are not loaded.
-// Still limits it: issue slots, 87 % busy, before special functions, 67 %. By geometry, about half of the collected pairs are within the
-// cutoff, if it is 12 times the spacing. It is not the number of instructions alone: collecting
-// until there were more than 32 atoms took 7 % fewer of them, and 5.21 ms in place of 5.02 for
-// 1,000,000 atoms and 256^3 points on an H200.
+// Still limits it: issue slots, 87 % busy, before special functions, 67 %. By geometry, about half
+// of the collected pairs are within the cutoff, if it is 12 times the spacing. It is not the number
+// of instructions alone: collecting until there were more than 32 atoms took 7 % fewer of them, and
+// 5.21 ms in place of 5.02 for 1,000,000 atoms and 256^3 points on an H200.
 __global__ void potential_cell_list(Bins bins, CellMemory memory, Grid grid, float cutoff, float* potential) {
     __shared__ Atom near[kWarps][32];
     const int lane = static_cast<int>(threadIdx.x);

@@ -55,8 +55,8 @@ __device__ inline float inverse_distance(const Atom& a, const Atom& b) {
 // Cost removed: the map. No point but the atoms' own is computed.
 // Still limits it: for few atoms, that there are few blocks: n atoms are only n threads. 15,625
 // atoms are 123 blocks for the 132 SMs of an H200 and take 427 us, 4,000 atoms are 32 blocks and
-// take 113 us: as long for an atom, although the pairs are 15 times as many. For 125,000 atoms, issue
-// slots, 78 % busy: each pair is computed twice, once for each of its atoms.
+// take 113 us: as long for an atom, although the pairs are 15 times as many. With 125,000 atoms the
+// issue slots are 78 % busy, because each pair is computed twice, once for each of its atoms.
 __global__ void energy_each_twice(const Atom* atoms, unsigned n, double* sums) {
     __shared__ Atom tile[kEnergyBlock];
     const unsigned i = blockIdx.x * kEnergyBlock + threadIdx.x;
@@ -96,10 +96,10 @@ inline void launch_each_twice(const Atom* atoms, std::size_t n, double* sums, do
 // each two tiles meet once, and all tiles have the same work. blockIdx.y shares out the steps along
 // the ring, so that there are blocks enough.
 // Cost removed: half of the pairs, and SMs without work where there are few atoms.
-// Still limits it: issue slots, 79 % busy. A pair takes nine instructions: a load of the other atom,
-// which all lanes read at once, three differences, three multiply-adds, the root and the sum
-// (without what `rsqrtf` does for subnormal numbers). By arithmetic, 125,000 atoms take
-// 2.1 ms of an H200's issue slots and 1.9 ms of its special function units; the kernel takes 4.01.
+// Still limits it: issue slots, 79 % busy. A pair takes nine instructions: a load of the other
+// atom, which all lanes read at once, three differences, three multiply-adds, the root and the sum
+// (without what `rsqrtf` does for subnormal numbers). By arithmetic, 125,000 atoms take 2.1 ms of
+// an H200's issue slots and 1.9 ms of its special function units; the kernel takes 4.01.
 __global__ void energy_each_once(const Atom* atoms, unsigned n, unsigned tiles, double* sums) {
     __shared__ Atom tile[kEnergyBlock];
     const unsigned i = blockIdx.x * kEnergyBlock + threadIdx.x;

@@ -11,8 +11,9 @@ constexpr int kSharedAtoms = kBlockX * kBlockY;  // of a tile: one for each thre
 // lanes read the same atom there, which is a broadcast, too.
 // Cost removed: chunks. One launch handles any number of atoms, and any number of streams can do it
 // at the same time, because there is no array that all launches share.
-// Still limits it: special functions, 75 % busy, and issue slots, 78 %. 256^3 points and 4,000 atoms
-// take 20.7 ms on an H200, of which the roots need 16.0 by arithmetic; `all_slices` takes 94.2 ms.
+// Still limits it: special functions, 75 % busy, and issue slots, 78 %. 256^3 points and 4,000
+// atoms take 20.7 ms on an H200, of which the roots need 16.0 by arithmetic; `all_slices` takes
+// 94.2 ms.
 __global__ void potential_shared_atoms(const Atom* atoms, std::size_t n, Grid grid, float* potential) {
     __shared__ Atom tile[kSharedAtoms];
     const int x = static_cast<int>(blockIdx.x) * kBlockPoints + static_cast<int>(threadIdx.x);

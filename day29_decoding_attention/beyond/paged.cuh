@@ -49,9 +49,9 @@ struct PagedTask {
 
 // Idea: row_per_block of the core. Only the address of a key is new: its page comes from the table.
 // Cost removed: none yet, this is the start.
-// Still limits it: latency, and the number of rows, each of which loads K and V itself. 16 sequences of 32 heads
-// take 590 µs with 8 heads of K, and 566 with one, which is an eighth of the bytes. With 64 heads
-// of Q it is 1.13 ms (8,192 tokens, H200).
+// Still limits it: latency, and the number of rows, each of which loads K and V itself. 16
+// sequences of 32 heads take 590 µs with 8 heads of K, and 566 with one, which is an eighth of the
+// bytes. With 64 heads of Q it is 1.13 ms (8,192 tokens, H200).
 template <class T, int D>
 __global__ void __launch_bounds__(kWarps * 32) page_rows(PagedTask<T> task) {
     constexpr int COLS = D / 32;  // columns of a lane

@@ -144,8 +144,8 @@ enum class Transform {
 // Idea: a block has some adjacent lines in shared memory, so that each is loaded and stored once.
 // Elements that are known to be zero, or that no one needs, are neither loaded nor stored.
 // Cost removed: the transform of a whole array whose larger part is padding.
-// Still limits it: issue slots, 73 % busy; between each two stages it stores and loads all elements.
-// Lines of 32 elements or more have no bank conflicts.
+// Still limits it: issue slots, 73 % busy; between each two stages it stores and loads all
+// elements. Lines of 32 elements or more have no bank conflicts.
 //
 // The filter has all elements of a line, adjacent, line after line.
 template <Transform kTransform>

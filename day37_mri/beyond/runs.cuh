@@ -112,9 +112,9 @@ __global__ void compute_steps(Samples s, std::size_t nx, float2* steps) {
 // Idea: a recurrence. From one voxel to the next along x, a wave is multiplied by the same complex
 // number: rotated. Only the first voxel of a run of 16 needs a sine and a cosine.
 // Cost removed: 15 of 16 sines and cosines.
-// Still limits it: the FMA units, 80 % busy: four multiply-adds for the rotation, and two additions.
-// 64^3 voxels are only 64 blocks, fewer than an H200 has SMs: there it takes 475 us, longer than
-// `mirrored`.
+// Still limits it: the FMA units, 80 % busy: four multiply-adds for the rotation, and two
+// additions. 64^3 voxels are only 64 blocks, fewer than an H200 has SMs: there it takes 475 us,
+// longer than `mirrored`.
 //
 // Each rotation adds an error of at most 2 eps: sqrt(5) / 2 eps for the product (R. Brent, C.
 // Percival, P. Zimmermann, 2007), and sqrt(2) / 2 for the rounded step. So the last wave of a run

@@ -77,8 +77,8 @@ constexpr int kSide = 16;       // a block has 16 x 16 threads, each with 4 x 4 
 // along x, and g, summed over the samples. A mirrored pair of voxels needs four multiply-adds.
 // Cost removed: sines in the loop, and their phases. A thread loads 16 floats for 64 multiply-adds.
 // Still limits it: issue slots, 67 % busy. By arithmetic, its multiply-adds need 0.38 of its 0.755
-// ms for 128^3 voxels and 3,000 samples. 64^3 voxels take half as long, although they are an eighth as
-// many: half of each tile along x is empty, and there are 64 blocks for the 132 SMs of an H200.
+// ms for 128^3 voxels and 3,000 samples. 64^3 voxels take half as long, although they are an eighth
+// as many: half of each tile along x is empty, and there are 64 blocks for the 132 SMs of an H200.
 __global__ void __launch_bounds__(kSide* kSide)
     multiply_tables(AxisTables tables, int samples, Grid grid, Sums out) {
     alignas(16) __shared__ float2 along_x[kDepth][kTilePairs];

@@ -69,8 +69,9 @@ TEST_F(CommandLine, HelpIsNoError) {
     EXPECT_EQ(course({}), kSuccess);
     EXPECT_EQ(course({"--help"}), kSuccess);
     for (const char* command :
-         {"list", "run", "inspect", "test", "bench", "tune", "profile", "tables", "doctor", "occupancy", "next",
-          "check", "debug", "watch", "hint", "solution", "reset", "progress", "exercises", "new-day"}) {
+         {"list",   "run",      "inspect",   "test",     "bench",     "tune",   "profile",
+          "tables", "doctor",   "occupancy", "next",     "check",     "debug",  "watch",
+          "hint",   "solution", "reset",     "progress", "exercises", "new-day"}) {
         testing::internal::CaptureStdout();
         EXPECT_EQ(course({command, "--help"}), kSuccess);
         EXPECT_NE(testing::internal::GetCapturedStdout().find("example: ./course "), std::string::npos)

@@ -45,8 +45,8 @@ FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<language>[a-z+]*)\n(?P<fi
 
 # Pages beside the days: their place in the navigation.
 SECTIONS = (
-    ("Look up", ["docs/parts.md", "docs/book.md", "docs/oak_ridge.md", "docs/sources.md", "docs/glossary.md", "docs/algorithm_selection.md", "docs/types.md",
-                 "docs/profiling.md", "docs/errata.md", "docs/command.md"]),
+    ("Look up", ["docs/parts.md", "docs/book.md", "docs/oak_ridge.md", "docs/sources.md", "docs/glossary.md",
+                 "docs/algorithm_selection.md", "docs/types.md", "docs/profiling.md", "docs/errata.md", "docs/command.md"]),
     ("Teach", ["docs/teachers.md", "docs/syllabus.md"]),
     ("CUDA on the CPU", ["cuda_on_cpu/README.md", "cuda_on_cpu/docs/how_it_works.md", "cuda_on_cpu/docs/differences.md",
                          "cuda_on_cpu/docs/programs.md", "cuda_on_cpu/docs/findings.md", "cuda_on_cpu/docs/settings.md",

@@ -15,9 +15,10 @@ namespace hunts {
 using course::DeviceMatrix;
 using course::DeviceSpan;
 
-// Each queues its work on `stream`. All lengths and leading dimensions are legal, 0 included, and
-// any alignment of 4 bytes. Throws std::invalid_argument when shapes do not match, or an output
-// overlaps an input; CudaError when CUDA refuses.
+// Each queues its work on `stream`. All lengths and leading dimensions are legal, 0 included (of
+// `details`, `halves` and `rods` up to 65,535 blocks of columns), and any alignment of 4 bytes.
+// Throws std::invalid_argument when shapes do not match, or an output overlaps an input; CudaError
+// when CUDA refuses.
 
 // out(r, c) = the sum of weights[3 i + j] in(r + i - 1, c + j - 1), i and j from 0 to 2; outside
 // the matrix stands 0. `out` is as large as `in`; there are 9 weights, those of a row after

@@ -61,6 +61,17 @@ TEST_F(Strassen, AlphaAndBeta) {
     }
 }
 
+// Then the dispatcher computes the whole product, which may share its sums among blocks.
+TEST_F(Strassen, ScratchIsEnoughForAlphaZero) {
+    for (const std::size_t n : {64, 768, 1280, 1536, 4097}) {
+        SCOPED_TRACE(n);
+        const gemm::ScratchSize own = gemm::strassen().scratch({n, n, n});
+        const gemm::ScratchSize whole = gemm::dispatcher().scratch({n, n, n});
+        EXPECT_GE(own.tickets, whole.tickets);
+        EXPECT_GE(own.partial, whole.partial);
+    }
+}
+
 TEST_F(Strassen, PaddedAndMisaligned) {
     for (const std::size_t padding : {1, 4}) {
         for (const std::size_t misaligned_by : {0, 1}) {

@@ -58,7 +58,7 @@ __global__ void selective_sequential(SelectiveArrays s) {
         float h[kTogether];
 #pragma unroll
         for (int n = 0; n < kTogether; ++n) {
-            a[n] = first + n < s.states ? s.a[channel * s.states + first + n] : 0.0f;
+            a[n] = first + n < s.states ? s.a[std::size_t{channel} * s.states + first + n] : 0.0f;
             h[n] = 0;
         }
         const std::size_t inputs = s.inputs_of(row / s.channels, first);
@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(kBlock) selective_block_scan(SelectiveArrays s
         for (unsigned n = 0; n < s.states; ++n) {
             const std::size_t inputs = s.inputs_of(row / s.channels, n) + t;
             Affine::Value own = Affine::neutral();
-            if (is_inside) own = {expf(delta * s.a[channel * s.states + n]), delta * x * s.b[inputs]};
+            if (is_inside)
+                own = {expf(delta * s.a[std::size_t{channel} * s.states + n]), delta * x * s.b[inputs]};
             Affine::Value total;
             const Affine::Value before = combined_before<Affine>(own, total);
             const Affine::Value until = Affine::apply({0, carry[n]}, Affine::apply(before, own));
@@ -242,7 +243,7 @@ __global__ void __launch_bounds__(kBlock, kChannels == 1 ? 3 : 2) selective_chun
 #pragma unroll
             for (int c = 0; c < kChannels; ++c) {
                 const unsigned channel = first_channel + c;
-                const float a = channel < s.channels ? s.a[channel * s.states + n] : 0.0f;
+                const float a = channel < s.channels ? s.a[std::size_t{channel} * s.states + n] : 0.0f;
                 own[c] = Affine::neutral();
 #pragma unroll
                 for (int k = 0; k < kOwn; ++k) {

@@ -37,8 +37,7 @@ T* copy_to_device(const std::vector<T>& host) {
     return data;
 }
 
-// For destructors, which must not end the program: the error stays for the next call that is
-// checked.
+// For destructors, which must not end the program: the error stays for the next cudaGetLastError().
 template <class T>
 void free_on_device(T* data, std::size_t size) {
     static_cast<void>(cudaFree(data));

@@ -21,10 +21,13 @@ namespace {
 using course::require;
 
 // Relative to their mean, points and means are at most twice as large. Then no sum of d terms
-// x^2 / (2 variance) + x mean / variance exceeds 8 d largest^2 / floor, which must be finite.
+// x^2 / (2 variance) + x mean / variance exceeds 8 d largest^2 / floor, and no sum of 32 squares of
+// a difference exceeds 512 largest^2. Both must be finite.
 void require_magnitudes(std::span<const float> numbers, std::string_view name, std::size_t d, float floor) {
-    const double most = std::sqrt(static_cast<double>(std::numeric_limits<float>::max()) *
-                                  static_cast<double>(floor) / (8 * static_cast<double>(d)));
+    const auto largest = static_cast<double>(std::numeric_limits<float>::max());
+    const double most =
+        std::min(std::sqrt(largest * static_cast<double>(floor) / (8 * static_cast<double>(d))),
+                 std::sqrt(largest / 512));
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         if (std::abs(static_cast<double>(numbers[i])) <= most) continue;  // a NaN is not
         throw std::invalid_argument(
@@ -46,8 +49,10 @@ MixtureShape checked(std::span<const float> points, const Mixture<float>& start,
     require(start.variances.size() == k * d, "fit_mixture: start.variances has ", start.variances.size(),
             " numbers; expected components x d = ", k * d);
     require(options.most_iterations > 0, "fit_mixture: most_iterations is 0; expected at least 1");
-    require(options.variance_floor > 0 && std::isfinite(options.variance_floor),
-            "fit_mixture: variance_floor is ", options.variance_floor, "; expected a finite number above 0");
+    require(
+        options.variance_floor >= std::numeric_limits<float>::min() && std::isfinite(options.variance_floor),
+        "fit_mixture: variance_floor is ", options.variance_floor, "; expected a finite number of at least ",
+        std::numeric_limits<float>::min());
     require_magnitudes(points, "points", d, options.variance_floor);
     require_magnitudes(start.means, "start.means", d, options.variance_floor);
     float sum = 0;
@@ -176,7 +181,7 @@ MixtureFit<float> fit_mixture(std::span<const float> points, const Mixture<float
 // magnitudes.
 //
 // The log-sum-exp has the mean of these errors, weighted by responsibilities. Its own exponentials
-// and additions are at most 100 roundings, as are 2 |x| for each exponent x: weighted by exp(x),
+// and additions are at most 100 roundings for k up to 10,000, as are 2 |x| for each exponent x: weighted by exp(x),
 // these are less than 2 log k. The last two roundings, with log(), are relative to the result.
 //
 // A responsibility exp(s - log_density) has the sum of both errors as its relative error, and

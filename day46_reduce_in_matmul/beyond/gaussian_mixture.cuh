@@ -156,7 +156,10 @@ __global__ void __launch_bounds__(kThreads)
                 float log_of_component = 0;
                 for (std::size_t c = 0; c < sums_of_component(d); ++c)
                     log_of_component += expanded(first + p, c) * coefficients(j, c);
-                r = expf(log_of_component - log_density[first + p]);
+                // At most 0 but for rounding, which may be large where the densities are. NaN
+                // stays.
+                const float exponent = log_of_component - log_density[first + p];
+                r = expf(exponent > 0 ? 0 : exponent);
             }
             responsibilities[p] = r;
             mass += static_cast<double>(r);

@@ -311,7 +311,7 @@ TEST_F(MixtureTest, RefusesBadArguments) {
     EXPECT_EQ(of(numbers, 3, nothing, {.most_iterations = 0}),
               "fit_mixture: most_iterations is 0; expected at least 1");
     EXPECT_EQ(of(numbers, 3, nothing, {.variance_floor = 0}),
-              "fit_mixture: variance_floor is 0; expected a finite number above 0");
+              "fit_mixture: variance_floor is 0; expected a finite number of at least 1.17549e-38");
     EXPECT_EQ(of(numbers, 3,
                  [](auto& m) {
                      m.weights = {0, 0};
@@ -336,6 +336,24 @@ TEST_F(MixtureTest, RefusesBadArguments) {
     const auto fit =
         day46::fit_mixture(large, {{1}, {3.7e15f, -3.7e15f, 0}, {1, 1e-9f, 1}}, 3, {.most_iterations = 3});
     EXPECT_TRUE(std::isfinite(fit.log_likelihood[0]));
+    // And where the squares decide, not the densities.
+    large.assign(64, 8e17f);
+    std::fill_n(large.begin(), 32, -8e17f);
+    const auto wide =
+        day46::fit_mixture(large, {{1}, {0}, {1}}, 1, {.most_iterations = 3, .variance_floor = 1});
+    for (const double likelihood : wide.log_likelihood)
+        EXPECT_TRUE(std::isfinite(likelihood));
+    EXPECT_TRUE(std::isfinite(wide.mixture.variances[0]));
+    EXPECT_NE(refusal([&] {
+                  large[5] = 9e17f;
+                  day46::fit_mixture(large, {{1}, {0}, {1}}, 1, {.variance_floor = 1});
+              }).find("points[5] is 9e+17; expected a magnitude of at most 8.15e+17"),
+              std::string::npos);
+    EXPECT_EQ(
+        refusal([&] {
+            day46::fit_mixture(std::vector<float>{1, 2}, {{1}, {0}, {1}}, 1, {.variance_floor = 1e-40f});
+        }),
+        "fit_mixture: variance_floor is 9.99995e-41; expected a finite number of at least 1.17549e-38");
     EXPECT_EQ(refusal([&] {
                   day46::launch_maximisation({.shape = {4, 2, 3}}, nullptr);
               }),

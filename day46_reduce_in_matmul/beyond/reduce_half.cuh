@@ -2,7 +2,7 @@
 //
 //   version      what is new                                     what limits it
 //   half_mma     mma.sync multiplies, in FP16 or BF16             not measured yet
-//   half_wgmma   Hopper: TMA and wgmma, in reduce_half_wgmma.cuh  not measured yet
+//   half_wgmma   Hopper: TMA and wgmma, in reduce_half_wgmma.cu   not measured yet
 //
 // mma.sync is the subject of day 40; the main loop is given (common/tile/half_mma.cuh).
 //
@@ -24,8 +24,8 @@ namespace day46 {
 
 namespace half_mma = course::half_mma;
 
-// Four warps. With three stages two blocks fit on an SM of Hopper, one on other GPUs; with two, the
-// block fits wherever there is mma.sync for these types.
+// Four warps. With three stages two blocks fit on an SM of Hopper, one on an A100, and none where a
+// block may have 99 KB; with two, the block fits wherever there is mma.sync for these types.
 template <class E, int STAGES>
 using HalfTile = half_mma::TileOf<E, 128, 128, STAGES>;
 

@@ -209,7 +209,7 @@ std::array<Shape, 4> products_of(const Shape& shape, const Shape& half) {
 ScratchSize scratch_of(const Shape& shape) {
     const Shape half = halves_of(shape);
     if (!has_halves(half)) return dispatcher().scratch(shape);
-    ScratchSize most;
+    ScratchSize most = dispatcher().scratch(shape);  // with alpha = 0 there are no halves
     for (const Shape& product : products_of(shape, half)) {
         if (product.m == 0 || product.n == 0 || product.k == 0) continue;
         const ScratchSize size = dispatcher().scratch(product);

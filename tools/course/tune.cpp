@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "build.hpp"
 #include "commands.hpp"
 #include "common/bench/machine.hpp"
@@ -15,8 +18,11 @@ int tune_tiles(const Checkout& checkout) {
             "tune needs a GPU: this build runs every thread on the CPU, whose times say nothing about one");
     }
     build_target(checkout, "gemm_ladder_tune");
-    const Command command{checkout.program("gemm_ladder_tune"), "--json",
-                          checkout.build / "tile_costs.jsonl"};
+    // Where the dispatcher looks for it (gemm_ladder/beyond/cost_table.hpp).
+    const char* const named = std::getenv("COURSE_TILE_COSTS");
+    const std::filesystem::path file =
+        named != nullptr && *named != '\0' ? named : checkout.build / "tile_costs.jsonl";
+    const Command command{checkout.program("gemm_ladder_tune"), "--json", file};
     fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
     return run(command);
 }

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "beyond/beyond.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/verify.hpp"
 #include "common/test/device_test.hpp"

@@ -64,13 +64,16 @@ TEST_F(Strassen, AlphaAndBeta) {
 
 // Then the dispatcher computes the whole product, which may share its sums among blocks.
 TEST_F(Strassen, ScratchIsEnoughForAlphaZero) {
-    for (const std::size_t n : {64, 768, 1280, 1536, 4097}) {
+    bool any_shared = false;
+    for (std::size_t n = 64; n <= 8192; n += 32) {
         SCOPED_TRACE(n);
         const gemm::ScratchSize own = gemm::strassen().scratch({n, n, n});
         const gemm::ScratchSize whole = gemm::dispatcher().scratch({n, n, n});
         EXPECT_GE(own.tickets, whole.tickets);
         EXPECT_GE(own.partial, whole.partial);
+        any_shared = any_shared || whole.tickets > 0;
     }
+    EXPECT_TRUE(any_shared);
 }
 
 TEST_F(Strassen, PaddedAndMisaligned) {

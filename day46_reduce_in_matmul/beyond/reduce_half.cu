@@ -91,7 +91,12 @@ void launch_with(const ReducedMatmulOf<T>& matmul, cudaStream_t stream) {
 template <class T, int STAGES>
 std::string why_not() {
     using L = HalfTile<T, STAGES>;
-    return course::why_no_tensor_cores(reduce_tiles_half<Extremum<false>, L, true>, half_mma::kStages<L>);
+    using State = Extremum<false>::State;
+    const std::string reason =
+        course::why_no_tensor_cores(reduce_tiles_half<Extremum<false>, L, true>, half_mma::kStages<L>);
+    // The CPU backend knows the static shared memory of a kernel, its states, after the first launch.
+    constexpr std::size_t kStates = sizeof(State) * half_mma::ROWS * L::THREADS;
+    return reason.empty() ? course::why_too_little_shared(half_mma::kStages<L> + kStates) : reason;
 }
 
 template <class T>

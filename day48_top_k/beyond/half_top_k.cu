@@ -13,7 +13,9 @@ namespace {
 template <class E, int STAGES>
 std::string why_not() {
     using L = HalfTile<E, STAGES>;
-    return course::why_no_tensor_cores(list_best_half<L, true>, half_mma::kStages<L>);
+    const std::string reason = course::why_no_tensor_cores(list_best_half<L, true>, half_mma::kStages<L>);
+    // The CPU backend knows the static shared memory of a kernel, its rows, after the first launch.
+    return reason.empty() ? course::why_too_little_shared(half_mma::kStages<L> + sizeof(RowState)) : reason;
 }
 
 template <class E, int STAGES>

@@ -90,7 +90,7 @@ def load(root, day="*"):
     """{day: {machine: records}}, without sweeps, counters and the host's CPU."""
     days = {}
     for path in sorted((root / "docs" / "measurements").glob(f"*/{day}.jsonl")):
-        if "." in path.stem or path.stem.endswith("_sweep"):
+        if "." in path.stem or path.stem.endswith(("_sweep", "_plot")):
             continue
         found = [r for r in record_files.read(path) if r["device"] != record_files.HOST and r.get("verified") is not False]
         if found:

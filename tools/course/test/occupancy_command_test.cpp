@@ -209,7 +209,8 @@ TEST(OccupancyCommand, TheFormulaExplainsTheCountersOfAnH200) {
         for (std::string line; std::getline(stream, line);) {
             const auto record = nlohmann::json::parse(line);
             if (record.value("occupancy_limit", "") != "registers") continue;
-            // The mean of launches with different blocks is no whole number of the 64 warps of an SM.
+            // The mean of launches with different blocks is no whole number of the 64 warps of an
+            // SM.
             const double warps_of_sm = 0.64 * record.at("largest_occupancy").get<double>();
             if (record.at("launches") > 1 && std::abs(warps_of_sm - std::round(warps_of_sm)) > 0.01) continue;
             bool is_explained = false;

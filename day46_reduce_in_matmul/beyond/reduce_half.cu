@@ -94,7 +94,8 @@ std::string why_not() {
     using State = Extremum<false>::State;
     const std::string reason =
         course::why_no_tensor_cores(reduce_tiles_half<Extremum<false>, L, true>, half_mma::kStages<L>);
-    // The CPU backend knows the static shared memory of a kernel, its states, after the first launch.
+    // The CPU backend knows the static shared memory of a kernel, its states, after the first
+    // launch.
     constexpr std::size_t kStates = sizeof(State) * half_mma::ROWS * L::THREADS;
     return reason.empty() ? course::why_too_little_shared(half_mma::kStages<L> + kStates) : reason;
 }

@@ -1,13 +1,16 @@
 #include "checks.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "block.hpp"
 #include "child_grids.hpp"
+#include "environment.hpp"
 #include "memory.hpp"
 #include "observer.hpp"
 #include "source_places.hpp"
@@ -32,12 +35,30 @@ const char* verb(AccessKind kind) {
             return "read";
         case AccessKind::store:
             return "write";
-        case AccessKind::atomic_load:
-        case AccessKind::atomic:
-        case AccessKind::atomic_store:
-            break;
+        case AccessKind::volatile_load:
+            return "volatile read";
+        case AccessKind::volatile_store:
+            return "volatile write";
+        default:
+            return of_block(kind) ? "atomic access of block scope" : "atomic access";
     }
-    return "atomic access";
+}
+
+// Does an atomic operation with that memory order (the compiler's number) acquire, release?
+bool acquires(int memory_order) {
+    return memory_order != __ATOMIC_RELAXED && memory_order != __ATOMIC_RELEASE;
+}
+bool releases(int memory_order) {
+    return memory_order >= __ATOMIC_RELEASE;
+}
+
+// What to do about a race of these two accesses besides ordering them.
+std::string advice(AccessKind a, AccessKind b, bool between_blocks) {
+    if (between_blocks && is_atomic(a) && is_atomic(b))
+        return ": an atomic of block scope is atomic only among the threads of its block";
+    if (is_volatile(a) || is_volatile(b))
+        return ": volatile does not order; use cuda::atomic_ref, or atomics with fences";
+    return "";
 }
 
 std::string bytes_text(std::size_t bytes) {
@@ -556,14 +577,19 @@ void BlockChecks::volatile_access(AccessKind kind, const volatile void* address,
                                   Place place) {
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
-    const Memory memory = page(byte).memory;
-    if (memory != Memory::device && memory != Memory::variables) {
-        access(kind, address, bytes, place, true);
-        return;
-    }
     const bool is_load = kind == AccessKind::load;
-    before_atomic(is_load ? AccessKind::atomic_load : AccessKind::atomic_store, address, bytes,
-                  __ATOMIC_RELAXED, place);
+    static const bool atomic = environment().atomic_volatile;
+    if (atomic) {
+        kind = is_load ? AccessKind::atomic_load : AccessKind::atomic_store;
+    } else {
+        kind = is_load ? AccessKind::volatile_load : AccessKind::volatile_store;
+        // Neither compilers nor GPUs move a volatile access before an atomic one.
+        if (!loaded_.empty() || order_.any_to_acquire()) {
+            note_reads();
+            acquire_loaded(running_thread());
+        }
+    }
+    before_atomic(kind, address, bytes, __ATOMIC_RELAXED, place);
     if (is_load) volatile_load_ = byte;  // the load is performed after this returns
 }
 
@@ -577,38 +603,48 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     settle();
     if (footprint_) touch(kind, byte, bytes, place);
     const unsigned thread = running_thread();
-    const bool releases = writes(kind) && memory_order >= __ATOMIC_RELEASE;
-    if (releases) fence(true);
+    if (writes(kind) && releases(memory_order)) fence_to_release(thread, !of_block(kind));
     // In shared memory, and without a fence, it does not order reads of device memory.
     if (launch_->any_fence || !atomics_.empty() || order_.any_released() ||
         !is_shared(page_for(byte, place).memory))
         note_reads();
     check(kind, byte, bytes, place, true);
+    const bool for_others = !of_block(kind) && orders_blocks(byte);
     if (watched_) {
         const SharedClock released = writes(kind) ? order_.released(thread) : nullptr;
         if (released != nullptr || !atomics_.empty()) {
             SharedClock& here = atomics_[byte];
-            order_.acquire(thread, here);
+            if (reads(kind)) {
+                if (acquires(memory_order)) {
+                    order_.acquire(thread, here);
+                } else {
+                    order_.acquire_at_fence(thread, here);
+                }
+            }
             here = join(here, released);
+            if (released != nullptr && !for_others) others_.pass_on(thread);
         }
     }
-    if (!writes(kind) || !orders_blocks(byte)) return;
+    if (!writes(kind) || !for_others) return;
     global_shadow().at_atomic(byte, generation_,
                               [&](SharedBlockClocks& here) { here = others_.release(thread, here); });
 }
 
 void BlockChecks::after_atomic(AccessKind kind, const volatile void* address, int memory_order) {
     const Address byte = address_of(address);
-    if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr || kind == AccessKind::atomic_store) return;
-    if (!orders_blocks(byte)) return;
-    // What an unwatched block does is not checked; it passes on all that it may have acquired.
-    const bool waits_for_fence =
-        watched_ && kind == AccessKind::atomic_load && memory_order == __ATOMIC_RELAXED;
+    if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr || !reads(kind)) return;
+    if (of_block(kind) || !orders_blocks(byte)) return;
     global_shadow().at_atomic(byte, generation_, [&](SharedBlockClocks& here) {
-        if (!waits_for_fence)
+        // What an unwatched block does is not checked; it passes on all that it may have acquired.
+        if (!watched_) {
             others_.acquire(here);
-        else if (here != nullptr)
+        } else if (acquires(memory_order)) {
+            others_.acquire(running_thread(), here);
+        } else if (here != nullptr) {
+            constexpr std::size_t kMany = 4096;
+            if (loaded_.size() >= kMany) acquire_loaded();
             loaded_[{running_thread(), byte}] = here;
+        }
     });
 }
 
@@ -625,15 +661,46 @@ void BlockChecks::fence(bool for_other_blocks) {
     note_reads();
     const unsigned thread = running_thread();
     if (for_other_blocks) {
-        if (!launch_->any_fence) launch_->any_fence = true;
-        others_.fence(thread, order_.epoch(thread), order_.phase_start());
-        std::erase_if(loaded_, [&](const auto& load) {
-            if (load.first.first != thread) return false;
-            others_.acquire(load.second);
-            return true;
-        });
+        acquire_loaded(thread);
+    } else {
+        order_.fence_to_acquire(thread);
     }
-    order_.fence(thread);
+    fence_to_release(thread, for_other_blocks);
+}
+
+void BlockChecks::fence_to_release(unsigned thread, bool for_other_blocks) {
+    if (for_other_blocks) {
+        if (!launch_->any_fence) launch_->any_fence = true;
+        others_.fence(thread, order_.epoch(thread), order_.phase_start(), order_.known_of_warp(thread));
+    }
+    order_.fence_to_release(thread);
+}
+
+void BlockChecks::acquire_loaded(unsigned thread) {
+    order_.fence_to_acquire(thread);
+    const auto begin = loaded_.lower_bound({thread, 0});
+    auto end = begin;
+    for (; end != loaded_.end() && end->first.first == thread; ++end)
+        others_.acquire(thread, end->second);
+    loaded_.erase(begin, end);
+}
+
+// One lane has polled a flag, and then its warp meets: a fence of any lane behind that is enough,
+// which errs towards "ordered". Not if several have: what a warp looks at while it looks back is
+// fenced lane by lane.
+void BlockChecks::share_loaded(unsigned warp, LaneMask lanes) {
+    if (loaded_.empty()) return;
+    const auto begin = loaded_.lower_bound({warp * kLanes, 0});
+    const auto end = loaded_.lower_bound({(warp + 1) * kLanes, 0});
+    if (begin == end || std::next(begin) != end || (lanes >> begin->first.first % kLanes & 1) == 0) return;
+    const auto [place, clocks] = *begin;
+    for (LaneMask left = lanes; left != 0; left &= left - 1)
+        loaded_[{warp * kLanes + static_cast<unsigned>(std::countr_zero(left)), place.second}] = clocks;
+}
+
+void BlockChecks::acquire_loaded() {
+    for (const auto& [place, clocks] : std::exchange(loaded_, {}))
+        others_.acquire(clocks);
 }
 
 void BlockChecks::notify(const Event& event) {
@@ -658,6 +725,7 @@ void BlockChecks::on(const event::BarrierArrived& event) {
 void BlockChecks::on(const event::SplitBarrierArrived& event) {
     settle();
     note_reads();
+    others_.pass_on(event.thread);
     split_barrier_ = true;
     order_.arrive(event.thread);
 }
@@ -669,8 +737,7 @@ void BlockChecks::on(const event::BarrierReleased&) {
         order_.all_arrived();
         return;
     }
-    for (const auto& [place, clocks] : std::exchange(loaded_, {}))
-        others_.acquire(clocks);
+    acquire_loaded();
     others_.barrier(order_.latest());
     order_.barrier();
     atomics_.clear();
@@ -693,6 +760,8 @@ void BlockChecks::on(const event::CollectiveCompleted& event) {
     settle();
     note_reads();
     order_.join(event.warp, event.lanes);
+    others_.join(event.warp, event.lanes);
+    share_loaded(event.warp, event.lanes);
 }
 
 // A barrier of the grid begins with a barrier of the block, so all threads of the block have
@@ -700,6 +769,7 @@ void BlockChecks::on(const event::CollectiveCompleted& event) {
 void BlockChecks::on(const event::BlocksBarrierArrived& event) {
     settle();
     note_reads();
+    others_.pass_on(event.thread);
     if (event.barrier == grid_barrier_) return;
     if (launch_->clusters()) {
         const BlockClock own = order_.release(event.thread);
@@ -736,6 +806,7 @@ void BlockChecks::on(const event::ArrivalBarrierBegun& event) {
 void BlockChecks::on(const event::ArrivalBarrierArrived& event) {
     settle();
     note_reads();
+    others_.pass_on(event.thread);
     order_.arrive(event.thread, event.barrier);
 }
 
@@ -752,6 +823,7 @@ void BlockChecks::on(const event::ArrivalBarrierLeft& event) {
 void BlockChecks::on(const event::MbarrierArrived& event) {
     settle();
     note_reads();
+    others_.pass_on(event.thread);
     order_.arrive(event.thread, event.barrier, event.parity);
 }
 
@@ -760,6 +832,7 @@ void BlockChecks::on(const event::MbarrierArrived& event) {
 void BlockChecks::on(const event::RemoteMbarrierArrived& event) {
     settle();
     note_reads();
+    others_.pass_on(event.thread);
     const BlockClock own = order_.release(event.thread);
     launch_->at_mbarrier(event.barrier, [&](LaunchChecks::BlockPhases& there) {
         SharedBlockClocks& clocks = there.in_phase(event.parity).now;
@@ -918,7 +991,7 @@ std::string BlockChecks::describe(Address where) {
 }
 
 void BlockChecks::race(const Access& access, const Earlier& earlier, Address where) {
-    if (access.kind == AccessKind::store && earlier.kind == AccessKind::store) {
+    if (is_store(access.kind) && is_store(earlier.kind)) {
         const Address end = std::min(access.address + access.bytes, where / 4 * 4 + 4);
         SecondWrite& write = second_writes_.emplace_back(access, earlier, where);
         write.bytes = static_cast<unsigned>(end - where);
@@ -934,7 +1007,7 @@ void BlockChecks::settle_last_access() {
         settle_second_writes(
             [](const SecondWrite& write) { return reinterpret_cast<const void*>(write.where); });
     if (const Address byte = std::exchange(volatile_load_, 0); byte != 0)
-        after_atomic(AccessKind::atomic_load, reinterpret_cast<const void*>(byte), __ATOMIC_ACQUIRE);
+        after_atomic(AccessKind::volatile_load, reinterpret_cast<const void*>(byte), __ATOMIC_RELAXED);
 }
 
 void BlockChecks::note_second_writes() {
@@ -964,7 +1037,8 @@ void BlockChecks::note_race(const Access& access, const Earlier& earlier, Addres
                        triple(party.thread);
             };
             finding.message = describe(where) + ": " + verb(earlier.kind) + " by " + name_of(other) + ", " +
-                              verb(access.kind) + " by " + name_of(self) + ", in no order";
+                              verb(access.kind) + " by " + name_of(self) + ", in no order" +
+                              advice(earlier.kind, access.kind, between_blocks);
         });
 }
 

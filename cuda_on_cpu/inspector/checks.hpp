@@ -135,8 +135,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void before_atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
                        Place place);
     void after_atomic(AccessKind kind, const volatile void* address, int memory_order);
-    // In global memory, where they are used for flags, volatile accesses count as atomic. In shared
-    // memory they count as plain accesses.
+    // Volatile accesses order as relaxed atomic ones do, but two of them conflict. With
+    // CUDA_ON_CPU_VOLATILE=atomic they count as atomic.
     void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
     // `for_other_blocks`: true for __threadfence(), false for __threadfence_block().
     void fence(bool for_other_blocks);
@@ -242,6 +242,10 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     Page page_for(Address byte, Place place);
     Page look_up(Address byte);
     void complete_copies(unsigned thread, unsigned end_of_groups);
+    void fence_to_release(unsigned thread, bool for_other_blocks);
+    void acquire_loaded();
+    void acquire_loaded(unsigned thread);
+    void share_loaded(unsigned warp, LaneMask lanes);
     bool orders_blocks(Address byte);
     // Finishes those checks of the last access that needed its result.
     void settle() {
@@ -307,8 +311,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     std::size_t next_in_turn_ = 0;
     // The clocks that the block's atomic accesses have released, by address.
     std::unordered_map<Address, SharedClock> atomics_;
-    // The clocks of other blocks at the addresses that a thread has read with relaxed loads. They
-    // are acquired at its next fence or, erring towards "ordered", at the block's next barrier.
+    // The clocks of other blocks at the addresses that a thread has read with relaxed operations.
+    // They are acquired at its next fence or, erring towards "ordered", at the block's next barrier.
     std::map<std::pair<unsigned, Address>, SharedBlockClocks> loaded_;
     bool split_barrier_ = false;
     Site barrier_site_{"", 0};

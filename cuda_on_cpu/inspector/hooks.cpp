@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "cuda_on_cpu/atomics.h"
 #include "recorder.hpp"
@@ -11,6 +12,8 @@ namespace {
 using cuda_on_cpu::Operation;
 using cuda_on_cpu::inspector::AccessKind;
 using cuda_on_cpu::inspector::checking;
+using cuda_on_cpu::inspector::in_block;
+using cuda_on_cpu::inspector::of_block;
 using cuda_on_cpu::inspector::recording;
 
 AccessKind kind_of(Operation operation) {
@@ -40,11 +43,19 @@ AccessKind kind_of(Operation operation) {
         recorder->access_range(operation, address, bytes, place);
 }
 
+// What the instrumented code has announced of its next atomic access (inspected_scope.h).
+constinit thread_local bool next_in_block = false;
+// The last atomic load, if its scope was a block: the compare-and-swap that follows has the same.
+constinit thread_local const volatile void* loaded_in_block = nullptr;
+
 // `perform` carries the operation out. The checks release the thread's clock before it, and acquire
 // the clock at the address after it, because blocks on other OS threads run at the same time.
 template <class Perform>
 [[gnu::always_inline]] inline auto atomic(AccessKind kind, const volatile void* address, unsigned bytes,
                                           int order, std::uint64_t place, Perform perform) {
+    if (std::exchange(next_in_block, false)) kind = in_block(kind);
+    if (kind == AccessKind::atomic_load || kind == AccessKind::block_atomic_load)
+        loaded_in_block = of_block(kind) ? address : nullptr;
     if (auto* checks = checking; checks != nullptr) checks->before_atomic(kind, address, bytes, order, place);
     if (auto* recorder = recording; recorder != nullptr)
         recorder->access(Operation::kAtomic, address, bytes, place);
@@ -55,6 +66,7 @@ template <class Perform>
 
 // A load and the compare-and-swap that follows it are one atomic operation.
 void before_retry(const volatile void* address) {
+    if (loaded_in_block == address) next_in_block = true;
     if (recording != nullptr) recording->take_back_atomic_load(address);
 }
 
@@ -69,6 +81,11 @@ void fence(bool for_other_blocks) {
 // Replacements for memset and similar functions in instrumented code (inspected_memory.h), because
 // the compiler does not instrument the originals.
 extern "C" {
+// The scope of the next atomic access is a block.
+void cuda_on_cpu_next_in_block() {
+    next_in_block = true;
+}
+
 void* cuda_on_cpu_memset(void* to, int value, std::size_t bytes) {
     access_range(Operation::kStore, to, bytes, PLACE);
     return std::memset(to, value, bytes);

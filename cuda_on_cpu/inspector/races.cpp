@@ -40,6 +40,7 @@ void BlockOrder::begin_block(unsigned threads) {
         warp_clock_.assign(all, WarpClock{});
         clock_.assign(all, nullptr);
         released_.assign(all, nullptr);
+        to_acquire_.assign(all, nullptr);
         warp_joined_.assign(warps, 0);
         live_lanes_.assign(warps, ~LaneMask{0});
         if (threads % kLanes != 0) live_lanes_.back() = (LaneMask{1} << threads % kLanes) - 1;
@@ -57,6 +58,7 @@ void BlockOrder::begin_phase() {
     std::fill(epoch_.begin(), epoch_.end(), latest_);
     if (std::exchange(any_clock_, false)) std::fill(clock_.begin(), clock_.end(), nullptr);
     if (std::exchange(any_released_, false)) std::fill(released_.begin(), released_.end(), nullptr);
+    if (std::exchange(any_to_acquire_, false)) std::fill(to_acquire_.begin(), to_acquire_.end(), nullptr);
 }
 
 void BlockOrder::barrier() {
@@ -88,17 +90,20 @@ void BlockOrder::join(unsigned warp, LaneMask lanes) {
         epoch_[base + lane] = next;
     }
     if (lanes == live_lanes_[warp]) warp_joined_[warp] = next;
-    if (!any_clock_ && !any_released_) return;
+    if (!any_clock_ && !any_released_ && !any_to_acquire_) return;
 
     SharedClock clock;
     SharedClock released;
+    SharedClock to_acquire;
     for (LaneMask left = lanes; left != 0; left &= left - 1) {
         clock = inspector::join(clock, clock_[base + lowest(left)]);
         released = inspector::join(released, released_[base + lowest(left)]);
+        to_acquire = inspector::join(to_acquire, to_acquire_[base + lowest(left)]);
     }
     for (LaneMask left = lanes; left != 0; left &= left - 1) {
         clock_[base + lowest(left)] = clock;
         released_[base + lowest(left)] = released;
+        to_acquire_[base + lowest(left)] = to_acquire;
     }
 }
 
@@ -131,7 +136,7 @@ void BlockOrder::wait(unsigned thread, SplitBarrier barrier) {
     acquire(thread, arrivals(barrier).complete);
 }
 
-void BlockOrder::fence(unsigned thread) {
+void BlockOrder::fence_to_release(unsigned thread) {
     auto clock = std::make_shared<Clock>(epoch_.size(), 0);
     const unsigned base = thread / kLanes * kLanes;
     // Operations before the last barrier are ordered by phase_start_.
@@ -148,6 +153,30 @@ void BlockOrder::acquire(unsigned thread, const SharedClock& clock) {
     if (clock == nullptr) return;
     clock_[thread] = inspector::join(clock_[thread], clock);
     any_clock_ = true;
+}
+
+void BlockOrder::acquire_at_fence(unsigned thread, const SharedClock& clock) {
+    if (clock == nullptr) return;
+    to_acquire_[thread] = inspector::join(to_acquire_[thread], clock);
+    any_to_acquire_ = true;
+}
+
+void BlockOrder::fence(unsigned thread) {
+    fence_to_acquire(thread);
+    fence_to_release(thread);
+}
+
+void BlockOrder::fence_to_acquire(unsigned thread) {
+    if (any_to_acquire_) acquire(thread, std::exchange(to_acquire_[thread], nullptr));
+}
+
+Epoch BlockOrder::known_of_warp(unsigned thread) const {
+    const WarpClock& row = warp_clock_[thread];
+    Epoch last = 0;
+    for (unsigned i = 0; i < kLanes; ++i) {
+        if (i != thread % kLanes) last = std::max(last, row[i]);
+    }
+    return last;
 }
 
 BlockClock BlockOrder::release(unsigned thread) {
@@ -170,15 +199,27 @@ void BlockOrder::acquire(unsigned thread, const BlockClock& released) {
 // --- Between blocks ------------------------------------------------------------------------------
 
 void BlockClock::join(const BlockClock& other) {
-    // There is room for one warp only, so the other's epoch then counts for the whole block, which
-    // errs towards "ordered".
-    if (of_warp == 0) {
-        of_warp = other.of_warp;
-        warp = other.warp;
-    } else if (other.of_warp != 0 && other.warp != warp) {
-        all = std::max(all, other.of_warp);
+    // There is room for one thread, and for one warp only. The other thread's epoch then counts for
+    // its warp, and the other warp's for the whole block, which errs towards "ordered".
+    const auto add_warp = [this](unsigned of, Epoch epoch) {
+        if (epoch == 0) return;
+        if (of_warp == 0) {
+            of_warp = epoch;
+            warp = of;
+        } else if (of == warp) {
+            of_warp = std::max(of_warp, epoch);
+        } else {
+            all = std::max(all, epoch);
+        }
+    };
+    add_warp(other.warp, other.of_warp);
+    if (of_thread == 0) {
+        of_thread = other.of_thread;
+        thread = other.thread;
+    } else if (other.of_thread != 0 && other.thread != thread) {
+        add_warp(other.thread / kLanes, other.of_thread);
     } else {
-        of_warp = std::max(of_warp, other.of_warp);
+        of_thread = std::max(of_thread, other.of_thread);
     }
     all = std::max(all, other.all);
 }
@@ -196,28 +237,54 @@ SharedBlockClocks join(const SharedBlockClocks& a, const SharedBlockClocks& b) {
 void GridOrder::begin_block(unsigned number) {
     number_ = number;
     clocks_.reset();
+    if (std::exchange(any_of_thread_, false)) std::ranges::fill(of_thread_, nullptr);
+    if (fenced_) std::ranges::fill(fenced_thread_, Fenced{});
     fenced_ = fence_since_barrier_ = false;
     fenced_all_ = 0;
-    fenced_warp_.fill(0);
 }
 
-void GridOrder::fence(unsigned thread, Epoch now, Epoch phase_start) {
+void GridOrder::fence(unsigned thread, Epoch now, Epoch phase_start, Epoch of_warp) {
     if (phase_start > 0) fenced_all_ = std::max(fenced_all_, phase_start - 1);
-    fenced_warp_[thread / kLanes] = now;
+    if (thread < kMostThreads) fenced_thread_[thread] = {now, of_warp};
     fenced_ = fence_since_barrier_ = true;
 }
 
 void GridOrder::barrier(Epoch last_before) {
     if (std::exchange(fence_since_barrier_, false)) fenced_all_ = std::max(fenced_all_, last_before);
+    if (!std::exchange(any_of_thread_, false)) return;
+    for (SharedBlockClocks& acquired : of_thread_)
+        clocks_ = inspector::join(clocks_, std::exchange(acquired, nullptr));
+}
+
+void GridOrder::join(unsigned warp, LaneMask lanes) {
+    if (!fenced_ && !any_of_thread_) return;
+    SharedBlockClocks acquired;
+    Fenced fenced;
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
+        const unsigned thread = warp * kLanes + lowest(left);
+        acquired = inspector::join(acquired, of_thread_[thread]);
+        fenced.of_warp =
+            std::max({fenced.of_warp, fenced_thread_[thread].of_warp, fenced_thread_[thread].of_thread});
+    }
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
+        const unsigned thread = warp * kLanes + lowest(left);
+        of_thread_[thread] = acquired;
+        fenced_thread_[thread].of_warp = fenced.of_warp;
+    }
 }
 
 SharedBlockClocks GridOrder::release(unsigned thread, const SharedBlockClocks& at_address) const {
-    const unsigned warp = thread / kLanes;
-    return fenced_ ? release(BlockClock{fenced_all_, fenced_warp_[warp], warp}, at_address) : at_address;
+    if (!fenced_ || thread >= kMostThreads) return at_address;
+    const Fenced& own = fenced_thread_[thread];
+    if (number_ != kNotWatched && fenced_all_ == 0 && own.of_thread == 0 && own.of_warp == 0)
+        return at_address;
+    const SharedBlockClocks all =
+        any_of_thread_ ? inspector::join(at_address, of_thread_[thread]) : at_address;
+    return release(BlockClock{fenced_all_, own.of_warp, thread / kLanes, own.of_thread, thread}, all);
 }
 
 SharedBlockClocks GridOrder::release(const BlockClock& own, const SharedBlockClocks& at_address) const {
-    SharedBlockClocks all = join(at_address, clocks_);
+    SharedBlockClocks all = inspector::join(at_address, clocks_);
     if (number_ == kNotWatched) return all;
     auto with_own = all == nullptr ? std::make_shared<BlockClocks>() : std::make_shared<BlockClocks>(*all);
     if (with_own->size() <= number_) with_own->resize(number_ + 1);
@@ -226,7 +293,22 @@ SharedBlockClocks GridOrder::release(const BlockClock& own, const SharedBlockClo
 }
 
 void GridOrder::acquire(const SharedBlockClocks& at_address) {
-    clocks_ = join(clocks_, at_address);
+    clocks_ = inspector::join(clocks_, at_address);
+}
+
+void GridOrder::acquire(unsigned thread, const SharedBlockClocks& at_address) {
+    if (at_address == nullptr) return;
+    if (thread >= kMostThreads) return acquire(at_address);
+    // What only the block's own threads have released is known exactly (BlockOrder).
+    const auto released = [](const BlockClock& clock) {
+        return clock.all != 0 || clock.of_warp != 0 || clock.of_thread != 0;
+    };
+    bool of_others = false;
+    for (std::size_t i = 0; i < at_address->size() && !of_others; ++i)
+        of_others = i != number_ && released((*at_address)[i]);
+    if (!of_others) return;
+    of_thread_[thread] = inspector::join(of_thread_[thread], at_address);
+    any_of_thread_ = true;
 }
 
 }  // namespace cuda_on_cpu::inspector

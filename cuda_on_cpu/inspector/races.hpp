@@ -13,8 +13,8 @@
 //   anything else             an entry for each thread (Clock), shared by threads whose entries are equal
 //
 // An atomic access releases what was fenced before it, and an access to the same address acquires
-// it. Without __threadfence(), or a memory order that implies a fence, an atomic access does not
-// order other accesses, as on a GPU.
+// it: at once with a memory order that acquires, otherwise at the thread's next fence. Without
+// fences or such memory orders an atomic access does not order other accesses, as on a GPU.
 #pragma once
 
 #include <array>
@@ -52,15 +52,17 @@ struct Phases {
     }
 };
 
-// A coarse vector clock with two entries for a whole block: an epoch for all its threads, and a
-// later one for a single warp.
+// A coarse vector clock with three entries for a whole block: an epoch for all its threads, and a
+// later one for a single warp, and for one thread of that warp.
 struct BlockClock {
     Epoch all = 0;
     Epoch of_warp = 0;
     unsigned warp = 0;
+    Epoch of_thread = 0;
+    unsigned thread = 0;
 
-    bool covers(unsigned thread, Epoch then) const {
-        return then <= all || (thread / kLanes == warp && then <= of_warp);
+    bool covers(unsigned of, Epoch then) const {
+        return then <= all || (of / kLanes == warp && then <= of_warp) || (of == thread && then <= of_thread);
     }
     void join(const BlockClock& other);
 };
@@ -122,14 +124,23 @@ class BlockOrder {
     unsigned copy_engine(const void* barrier);
     static constexpr unsigned kCopyEngines = kLanes;
 
-    // __threadfence: from now on the thread's atomic accesses release its current vector clock.
+    // __threadfence: the thread acquires what its atomic accesses have read, and from now on they
+    // release its current vector clock.
     void fence(unsigned thread);
+    // The first half only; the second half only.
+    void fence_to_acquire(unsigned thread);
+    void fence_to_release(unsigned thread);
     // The clock that an atomic access of the thread releases at its address; null: none.
     SharedClock released(unsigned thread) const { return released_[thread]; }
     // Does an atomic access of any thread release a clock?
     bool any_released() const { return any_released_; }
-    // The thread acquires a clock that was released at an address.
+    // The thread acquires a clock that was released at an address; at its next fence.
     void acquire(unsigned thread, const SharedClock& clock);
+    void acquire_at_fence(unsigned thread, const SharedClock& clock);
+    // Does any thread acquire a clock at its next fence?
+    bool any_to_acquire() const { return any_to_acquire_; }
+    // The last epoch of other lanes of its warp that happens before the thread's operations.
+    Epoch known_of_warp(unsigned thread) const;
 
     // The same for threads of other blocks, with the coarser clock, which errs towards "ordered".
     BlockClock release(unsigned thread);
@@ -158,6 +169,9 @@ class BlockOrder {
     bool any_clock_ = false;
     std::vector<SharedClock> released_;
     bool any_released_ = false;
+    // For each thread: what it acquires at its next fence.
+    std::vector<SharedClock> to_acquire_;
+    bool any_to_acquire_ = false;
     // For each warp, the lanes that exist in the block.
     std::vector<LaneMask> live_lanes_;
     using ThreadPhases = Phases<Clock>;
@@ -179,9 +193,10 @@ using BlockClocks = std::vector<BlockClock>;
 using SharedBlockClocks = std::shared_ptr<const BlockClocks>;
 
 // Happens-before between a running block and the others of its launch. One object per running
-// block. It is coarser than BlockOrder, and always errs towards "ordered": a clock that one thread
-// of a block acquires counts as acquired by the whole block. A block that is not watched only
-// passes on the clocks it has acquired.
+// block. It is coarser than BlockOrder, and always errs towards "ordered": what threads of a block
+// release is known by warps, and what one of them passes on within its block by other means than a
+// barrier, or lanes that synchronise, counts as acquired by the whole block. A block that is not
+// watched only passes on the clocks it has acquired.
 class GridOrder {
   public:
     static constexpr unsigned kNotWatched = ~0u;
@@ -189,31 +204,57 @@ class GridOrder {
     // `number` is the block's index among the watched blocks of the launch.
     void begin_block(unsigned number);
     unsigned number() const { return number_; }
+    // Does that operation of a thread of another block happen before the current operation of all
+    // threads; of thread `now`?
     bool ordered(unsigned block, unsigned thread, Epoch then) const {
-        return clocks_ != nullptr && block < clocks_->size() && (*clocks_)[block].covers(thread, then);
+        return covers(clocks_, block, thread, then);
+    }
+    bool ordered(unsigned block, unsigned thread, Epoch then, unsigned now) const {
+        return ordered(block, thread, then) ||
+               (any_of_thread_ && now < kMostThreads && covers(of_thread_[now], block, thread, then));
     }
 
     // A fence of a thread in an epoch covers everything before the last barrier, and later
-    // operations of its warp.
-    void fence(unsigned thread, Epoch now, Epoch phase_start);
+    // operations of its warp up to another epoch.
+    void fence(unsigned thread, Epoch now, Epoch phase_start, Epoch of_warp);
     // After a barrier of the block, a fence that any of its threads executed before it covers all
-    // threads.
+    // threads, and what one of them has acquired all have.
     void barrier(Epoch last_before);
+    // The same for lanes of a warp that synchronise.
+    void join(unsigned warp, LaneMask lanes);
     // For an atomic access of the thread: returns the clock at the address after it; null: none.
     SharedBlockClocks release(unsigned thread, const SharedBlockClocks& at_address) const;
     // For an arrival at a barrier of several blocks, or of another block: returns the clock there
     // after it.
     SharedBlockClocks release(const BlockClock& own, const SharedBlockClocks& at_address) const;
     void acquire(const SharedBlockClocks& at_address);
+    // For a single thread of the block.
+    void acquire(unsigned thread, const SharedBlockClocks& at_address);
+    // What the thread has acquired, the whole block has.
+    void pass_on(unsigned thread) {
+        if (any_of_thread_ && thread < kMostThreads) acquire(of_thread_[thread]);
+    }
 
   private:
-    static constexpr unsigned kWarps = 32;
+    static constexpr unsigned kMostThreads = 1024;
+    // What a thread's fence covers.
+    struct Fenced {
+        Epoch of_thread = 0;
+        Epoch of_warp = 0;
+    };
+
+    static bool covers(const SharedBlockClocks& clocks, unsigned block, unsigned thread, Epoch then) {
+        return clocks != nullptr && block < clocks->size() && (*clocks)[block].covers(thread, then);
+    }
 
     unsigned number_ = kNotWatched;
+    // What all threads have acquired.
     SharedBlockClocks clocks_;
+    std::vector<SharedBlockClocks> of_thread_{kMostThreads};
+    bool any_of_thread_ = false;
     bool fenced_ = false;
     Epoch fenced_all_ = 0;
-    std::array<Epoch, kWarps> fenced_warp_{};
+    std::vector<Fenced> fenced_thread_{kMostThreads};
     bool fence_since_barrier_ = false;
 };
 

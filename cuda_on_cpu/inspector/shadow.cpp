@@ -186,7 +186,7 @@ void SharedShadow::check(Cell& cell, const Access& access, std::uint8_t bytes, A
         cell.more != 0 ? std::span(more_[cell.more - 1]) : std::span(cell.entries.data(), cell.count);
     // A thread that has accessed a word atomically is ordered after earlier atomic accesses to it.
     const auto own_atomic = [&](const Entry& e) {
-        return is_atomic(e.kind) && e.warp == access.thread / kLanes &&
+        return !is_plain(e.kind) && e.warp == access.thread / kLanes &&
                (e.lanes >> access.thread % kLanes & 1U) != 0;
     };
     for (const Entry& entry : entries) {
@@ -237,8 +237,8 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
     // before this one, so those entries can be dropped.
     const auto superseded = [&](const Entry& e) {
         if ((e.bytes & ~bytes) != 0) return false;
-        // A plain access conflicts with more accesses than an atomic one, so it stays.
-        if (write) return !is_atomic(access.kind) || is_atomic(e.kind);
+        // An access that conflicts with more accesses stays.
+        if (write) return strength(access.kind) <= strength(e.kind);
         return e.kind == access.kind && order.all_ordered(e.warp, e.epoch, access.thread);
     };
     const auto kept = std::remove_if(entries.begin(), entries.end(), superseded);
@@ -460,8 +460,8 @@ void GlobalShadow::forget() {
 bool GlobalShadow::in_order(unsigned block, unsigned thread, Epoch then, unsigned now,
                             const BlockOrder& order, const GridOrder& others) {
     if (block == others.number() && order.ordered(thread, then, now)) return true;
-    // Threads of one block can also be ordered through another block, or through an atomic access.
-    return others.ordered(block, thread, then);
+    // Threads of one block can also be ordered through another block.
+    return others.ordered(block, thread, then, now);
 }
 
 // The most frequent read: one more thread of a block reads a word that another of its threads has
@@ -482,10 +482,14 @@ GlobalShadow::LastAccess GlobalShadow::note(Cell& cell, const LastAccess& self, 
                                             const BlockOrder& order, const GridOrder& others) {
     // A thread that has accessed a word atomically is ordered after earlier atomic accesses to it.
     const LastAccess& last = cell.last_reader;
-    const bool own_atomic = last.bytes != 0 && is_atomic(last.kind) && last.block == self.block;
+    const bool own_atomic = last.bytes != 0 && !is_plain(last.kind) && last.block == self.block;
     const auto bad = [&](const LastAccess& earlier) {
-        return (earlier.bytes & self.bytes) != 0 && conflict(earlier.kind, self.kind) &&
-               !(own_atomic && is_atomic(earlier.kind)) &&
+        if ((earlier.bytes & self.bytes) == 0) return false;
+        const bool in_conflict = earlier.block == self.block
+                                     ? conflict(earlier.kind, self.kind)
+                                     : conflict_between_blocks(earlier.kind, self.kind);
+        const bool after_own = own_atomic && is_atomic(earlier.kind) && !is_atomic(self.kind);
+        return in_conflict && !after_own &&
                !in_order(earlier.block, earlier.thread, earlier.epoch, access.thread, order, others);
     };
     LastAccess race;
@@ -494,8 +498,8 @@ GlobalShadow::LastAccess GlobalShadow::note(Cell& cell, const LastAccess& self, 
         if (race.bytes == 0 && bad(cell.last_reader)) race = cell.last_reader;
         if (race.bytes == 0 && bad(cell.first_reader)) race = cell.first_reader;
         // A plain write also conflicts with a later atomic access of the same block, so it is kept.
-        const bool keep = is_atomic(self.kind) && cell.writer.kind == AccessKind::store &&
-                          cell.writer.bytes != 0 && cell.writer.block == self.block;
+        const bool keep = strength(self.kind) > strength(cell.writer.kind) && cell.writer.bytes != 0 &&
+                          cell.writer.block == self.block;
         if (!keep) cell.writer = self;
         cell.last_reader.bytes = cell.first_reader.bytes = 0;
     } else {
@@ -567,7 +571,7 @@ class GlobalShadow::WordByWord {
             race = GlobalShadow::note(cell, self_, access_, order_, others_);
         }
         if (race.bytes == 0) return;
-        const bool two_writes = race.kind == AccessKind::store && self_.kind == AccessKind::store;
+        const bool two_writes = is_store(race.kind) && is_store(self_.kind);
         if (!two_writes && std::exchange(reported_, true)) return;
         const auto first = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(race.bytes & bytes)));
         sink_.race(access_, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
@@ -596,7 +600,7 @@ bool GlobalShadow::note_run(Line& line, const Run& run, Generation generation, c
 
 void GlobalShadow::access(const Access& access, Generation generation, const BlockOrder& order,
                           const GridOrder& others, GlobalSink& sink) {
-    if (access.in_one_line() && !is_atomic(access.kind)) {
+    if (access.in_one_line() && is_plain(access.kind)) {
         const std::size_t page = this->page(access.address / kPageBytes);
         if (page == kNoPage) return;
         Run run;

@@ -22,20 +22,65 @@ namespace cuda_on_cpu::inspector {
 
 using Address = std::uintptr_t;
 
-// `atomic` reads and writes.
-enum class AccessKind : std::uint8_t { load, store, atomic_load, atomic, atomic_store };
-inline bool writes(AccessKind kind) {
-    return kind == AccessKind::store || kind >= AccessKind::atomic;
+// `atomic` reads and writes. Those of a block are atomic only among the threads of one block.
+enum class AccessKind : std::uint8_t {
+    load,
+    store,
+    volatile_load,
+    volatile_store,
+    atomic_load,
+    atomic,
+    atomic_store,
+    block_atomic_load,
+    block_atomic,
+    block_atomic_store,
+};
+inline bool is_plain(AccessKind kind) {
+    return kind <= AccessKind::store;
 }
-inline bool reads(AccessKind kind) {
-    return kind != AccessKind::store && kind != AccessKind::atomic_store;
+inline bool is_volatile(AccessKind kind) {
+    return kind == AccessKind::volatile_load || kind == AccessKind::volatile_store;
 }
 inline bool is_atomic(AccessKind kind) {
     return kind >= AccessKind::atomic_load;
 }
-// Are two unordered accesses to the same bytes a race?
+inline bool of_block(AccessKind kind) {
+    return kind >= AccessKind::block_atomic_load;
+}
+// The same access with the scope of a block.
+inline AccessKind in_block(AccessKind kind) {
+    constexpr unsigned kApart =
+        static_cast<unsigned>(AccessKind::block_atomic) - static_cast<unsigned>(AccessKind::atomic);
+    return is_atomic(kind) && !of_block(kind) ? static_cast<AccessKind>(static_cast<unsigned>(kind) + kApart)
+                                              : kind;
+}
+inline bool is_load(AccessKind kind) {
+    return kind == AccessKind::load || kind == AccessKind::volatile_load || kind == AccessKind::atomic_load ||
+           kind == AccessKind::block_atomic_load;
+}
+// A write that is no atomic access.
+inline bool is_store(AccessKind kind) {
+    return kind == AccessKind::store || kind == AccessKind::volatile_store;
+}
+inline bool writes(AccessKind kind) {
+    return !is_load(kind);
+}
+inline bool reads(AccessKind kind) {
+    return is_load(kind) || kind == AccessKind::atomic || kind == AccessKind::block_atomic;
+}
+// Plain accesses conflict with more accesses than volatile ones, and these with more than atomic
+// ones.
+inline unsigned strength(AccessKind kind) {
+    return is_plain(kind) ? 0 : is_volatile(kind) ? 1 : 2;
+}
+// Are two unordered accesses to the same bytes by threads of one block a race? PTX takes a volatile
+// access for a relaxed one, so it is none beside an atomic access.
 inline bool conflict(AccessKind a, AccessKind b) {
-    return (writes(a) || writes(b)) && !(is_atomic(a) && is_atomic(b));
+    return (writes(a) || writes(b)) && strength(a) + strength(b) < 3;
+}
+// The same for threads of two blocks.
+inline bool conflict_between_blocks(AccessKind a, AccessKind b) {
+    return conflict(a, b) || ((writes(a) || writes(b)) && (of_block(a) || of_block(b)));
 }
 
 // One access of one thread: at most 16 bytes, or more when a structure is copied.

@@ -450,12 +450,14 @@ TEST(AtomicFunctions, AreMarkedWhereTheirResultIsNotUsed) {
     expect_translation("void f() { if (a) atomicMax_block(&p[i], min(x, 3)); else atomicSub(p, 1); }",
                        "void f() { if (a) " + marked("atomicMax_block(&p[i], min(x, 3))") + " else " +
                            marked("atomicSub(p, 1)") + "}");
+    expect_translation("void f() { atomicExch(p, 1); }", "void f() {" + marked("atomicExch(p,1)") + "}");
     for (const char* const unchanged :
-         {"void f() { i = atomicAdd(p, 1); }", "void f() { return atomicAdd(p, 1); }",
-          "void f() { (void)atomicAdd(p, 1); }", "void f() { g(atomicAdd(p, 1)); }",
-          "void f() { atomicAdd(p, 1) == 0; }", "void f() { atomicAdd(p, g(1)); }",
-          "void f() { atomicAdd(&p[atomicAdd(n, 1)], 1); }", "void f() { atomicExch(p, 1); }",
-          "float atomicAdd(float* p, float x);", "float atomicAdd(float* p, float x) { return x; }"})
+         {"void f() { i = atomicAdd(p, 1); }", "void f() { i = atomicExch(p, 1); }",
+          "void f() { return atomicAdd(p, 1); }", "void f() { (void)atomicAdd(p, 1); }",
+          "void f() { g(atomicAdd(p, 1)); }", "void f() { atomicAdd(p, 1) == 0; }",
+          "void f() { atomicAdd(p, g(1)); }", "void f() { atomicAdd(&p[atomicAdd(n, 1)], 1); }",
+          "void f() { atomicCAS(p, 0, 1); }", "float atomicAdd(float* p, float x);",
+          "float atomicAdd(float* p, float x) { return x; }"})
         expect_translation(unchanged, unchanged);
 }
 

@@ -31,9 +31,10 @@ std::string with_marks(const std::string& text) {
     return result;
 }
 
-bool is_atomic_sum(std::string_view word) {
-    static constexpr std::array<std::string_view, 7> kNames = {
-        "atomicAdd", "atomicSub", "atomicMin", "atomicMax", "atomicAnd", "atomicOr", "atomicXor"};
+bool is_marked_atomic(std::string_view word) {
+    static constexpr std::array<std::string_view, 8> kNames = {"atomicAdd", "atomicSub", "atomicMin",
+                                                               "atomicMax", "atomicAnd", "atomicOr",
+                                                               "atomicXor", "atomicExch"};
     for (const std::string_view scope : {"_block", "_system"}) {
         if (word.ends_with(scope)) word.remove_suffix(scope.size());
     }
@@ -178,7 +179,7 @@ void Translation::translate_word(std::size_t i) {
         return_from_main(i);
     } else if (takes_kernel(word.text)) {
         remove_casts_of_kernels(i);
-    } else if (is_atomic_sum(word.text)) {
+    } else if (is_marked_atomic(word.text)) {
         mark_unused_result(i);
     } else if ((word.is("new") || word.is("malloc")) && i < device_code_end_) {
         tell_of_allocation(i);
@@ -192,7 +193,7 @@ void Translation::translate_word(std::size_t i) {
 }
 
 // The result of `atomicAdd(p, x);` does not depend on the order of threads, unlike that of
-// `i = atomicAdd(p, x);`.
+// `i = atomicAdd(p, x);`. `atomicExch(p, x);` does not read.
 void Translation::mark_unused_result(std::size_t name) {
     const std::size_t open = tokens_.next(name);
     if (!tokens_.is(open, "(")) return;

@@ -15,6 +15,7 @@
 #include <concepts>
 #include <type_traits>
 
+#include "cuda_on_cpu/inspected_scope.h"
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/spin_hint.h"
 
@@ -231,7 +232,7 @@ __forceinline__ T atomicCAS(T* address, std::type_identity_t<T> expected, std::t
     return old;
 }
 
-// ---- Scopes: on the CPU there is only one, the whole system --------------------------------------------------------
+// ---- Scopes: on the CPU there is only one, the whole system; an inspection knows those of a block ------------------
 
 #define CUDA_ON_CPU_SCOPED(function)                                                 \
     template <class T>                                                               \
@@ -239,6 +240,7 @@ __forceinline__ T atomicCAS(T* address, std::type_identity_t<T> expected, std::t
         function(address, value);                                                    \
     }                                                                                \
     __forceinline__ T function##_block(T* address, std::type_identity_t<T> value) {  \
+        cuda_on_cpu::next_atomic_in_block(true);                                     \
         return function(address, value);                                             \
     }                                                                                \
     template <class T>                                                               \
@@ -264,6 +266,7 @@ CUDA_ON_CPU_SCOPED(atomicExch)
 template <class T>
 __forceinline__ T atomicCAS_block(T* address, std::type_identity_t<T> expected,
                                   std::type_identity_t<T> desired) {
+    cuda_on_cpu::next_atomic_in_block(true);
     return atomicCAS(address, expected, desired);
 }
 template <class T>

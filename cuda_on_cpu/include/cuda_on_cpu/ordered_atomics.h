@@ -1,5 +1,5 @@
 // The atomic functions of CUDA 12.8 that take a memory order and a scope (__nv_atomic_...). On the
-// CPU every scope is the whole system.
+// CPU every scope is the whole system; an inspection knows those of a block.
 //
 // A load, or an operation that changed nothing, may belong to a thread that waits for another: it
 // calls spin_hint(), as the operations of <cuda/atomic> do.
@@ -59,6 +59,11 @@ struct AtomicScope {
     }
 };
 
+// Announces the scope of the access that follows at once.
+__forceinline__ void announce(AtomicScope scope) {
+    next_atomic_in_block(scope.value == __NV_THREAD_SCOPE_THREAD || scope.value == __NV_THREAD_SCOPE_BLOCK);
+}
+
 // The stronger one of the two orders of a compare-and-exchange applies.
 constexpr std::memory_order stronger(std::memory_order success, std::memory_order failure) {
     const bool acquires = success == std::memory_order_acquire || failure == std::memory_order_acquire;
@@ -104,8 +109,9 @@ __forceinline__ auto& bits_of(T* address) {
 }
 
 template <class Bits>
-__forceinline__ Bits atomic_load(Bits& place, std::memory_order order) {
+__forceinline__ Bits atomic_load(Bits& place, std::memory_order order, AtomicScope scope) {
     spin_hint();
+    announce(scope);
     if constexpr (sizeof(Bits) == 16) {
         return load_16_bytes(&place, order);
     } else {
@@ -114,7 +120,8 @@ __forceinline__ Bits atomic_load(Bits& place, std::memory_order order) {
 }
 
 template <class Bits>
-__forceinline__ void atomic_store(Bits& place, Bits value, std::memory_order order) {
+__forceinline__ void atomic_store(Bits& place, Bits value, std::memory_order order, AtomicScope scope) {
+    announce(scope);
     if constexpr (sizeof(Bits) == 16) {
         store_16_bytes(&place, value, order);
     } else {
@@ -123,7 +130,7 @@ __forceinline__ void atomic_store(Bits& place, Bits value, std::memory_order ord
 }
 
 template <class Bits>
-__forceinline__ Bits atomic_exchange(Bits& place, Bits value, std::memory_order order) {
+__forceinline__ Bits atomic_exchange(Bits& place, Bits value, std::memory_order order, AtomicScope scope) {
     static_assert(sizeof(Bits) >= 4, "an atomic exchange needs a type of 4, 8 or 16 bytes");
     note(AtomicKind::ordered, &place);
     if constexpr (sizeof(Bits) == 16) {
@@ -131,6 +138,7 @@ __forceinline__ Bits atomic_exchange(Bits& place, Bits value, std::memory_order 
         if (!exchange_16_bytes(&place, &value, &old)) spin_hint();
         return old;
     } else {
+        announce(scope);
         const Bits old = std::atomic_ref<Bits>(place).exchange(value, order);
         if (old == value) spin_hint();
         return old;
@@ -139,7 +147,7 @@ __forceinline__ Bits atomic_exchange(Bits& place, Bits value, std::memory_order 
 
 template <class Bits>
 __forceinline__ bool atomic_compare_exchange(Bits& place, Bits& expected, Bits desired,
-                                             std::memory_order order) {
+                                             std::memory_order order, AtomicScope scope) {
     static_assert(sizeof(Bits) >= 2, "an atomic compare-and-exchange needs a type of 2, 4, 8 or 16 bytes");
     note(AtomicKind::ordered, &place);
     bool equal;
@@ -149,6 +157,7 @@ __forceinline__ bool atomic_compare_exchange(Bits& place, Bits& expected, Bits d
         equal = __builtin_memcmp(&found, &expected, sizeof found) == 0;
         expected = found;
     } else {
+        announce(scope);
         equal = std::atomic_ref<Bits>(place).compare_exchange_strong(expected, desired, order);
     }
     if (!equal) spin_hint();
@@ -157,10 +166,11 @@ __forceinline__ bool atomic_compare_exchange(Bits& place, Bits& expected, Bits d
 
 // *address = change(*address) in one step; returns what was there before.
 template <class T, class Change>
-__forceinline__ T atomic_change(T* address, std::memory_order order, Change change) {
+__forceinline__ T atomic_change(T* address, std::memory_order order, AtomicScope scope, Change change) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "this atomic function needs a type of 4 or 8 bytes");
     note(AtomicKind::ordered, address);
     std::atomic_ref<T> target(*address);
+    announce(scope);
     T old = target.load(std::memory_order_relaxed);
     T now = change(old);
     while (!target.compare_exchange_weak(old, now, order))
@@ -191,28 +201,32 @@ constexpr T difference(T a, T b) {
 
 template <class T>
 __forceinline__ void __nv_atomic_load(T* address, std::remove_cv_t<T>* result,
-                                      cuda_on_cpu::AtomicLoadOrder order, cuda_on_cpu::AtomicScope = {}) {
-    const auto bits = cuda_on_cpu::atomic_load(cuda_on_cpu::bits_of(address), order.value);
+                                      cuda_on_cpu::AtomicLoadOrder order,
+                                      cuda_on_cpu::AtomicScope scope = {}) {
+    const auto bits = cuda_on_cpu::atomic_load(cuda_on_cpu::bits_of(address), order.value, scope);
     __builtin_memcpy(result, &bits, sizeof bits);
 }
 template <class T>
 __forceinline__ std::remove_cv_t<T> __nv_atomic_load_n(T* address, cuda_on_cpu::AtomicLoadOrder order,
-                                                       cuda_on_cpu::AtomicScope = {}) {
+                                                       cuda_on_cpu::AtomicScope scope = {}) {
     static_assert(std::is_integral_v<T>, "__nv_atomic_load_n needs an integer; expected __nv_atomic_load");
     return static_cast<std::remove_cv_t<T>>(
-        cuda_on_cpu::atomic_load(cuda_on_cpu::bits_of(address), order.value));
+        cuda_on_cpu::atomic_load(cuda_on_cpu::bits_of(address), order.value, scope));
 }
 
 template <class T>
 __forceinline__ void __nv_atomic_store(T* address, std::type_identity_t<T>* value,
-                                       cuda_on_cpu::AtomicStoreOrder order, cuda_on_cpu::AtomicScope = {}) {
-    cuda_on_cpu::atomic_store(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(value), order.value);
+                                       cuda_on_cpu::AtomicStoreOrder order,
+                                       cuda_on_cpu::AtomicScope scope = {}) {
+    cuda_on_cpu::atomic_store(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(value), order.value, scope);
 }
 template <class T>
 __forceinline__ void __nv_atomic_store_n(T* address, std::type_identity_t<T> value,
-                                         cuda_on_cpu::AtomicStoreOrder order, cuda_on_cpu::AtomicScope = {}) {
+                                         cuda_on_cpu::AtomicStoreOrder order,
+                                         cuda_on_cpu::AtomicScope scope = {}) {
     static_assert(std::is_integral_v<T>, "__nv_atomic_store_n needs an integer; expected __nv_atomic_store");
-    cuda_on_cpu::atomic_store(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(&value), order.value);
+    cuda_on_cpu::atomic_store(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(&value), order.value,
+                              scope);
 }
 
 // ---- Exchange ------------------------------------------------------------------------------------------------------
@@ -220,18 +234,19 @@ __forceinline__ void __nv_atomic_store_n(T* address, std::type_identity_t<T> val
 template <class T>
 __forceinline__ void __nv_atomic_exchange(T* address, std::type_identity_t<T>* value,
                                           std::type_identity_t<T>* result, cuda_on_cpu::AtomicOrder order,
-                                          cuda_on_cpu::AtomicScope = {}) {
-    const auto old =
-        cuda_on_cpu::atomic_exchange(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(value), order.value);
+                                          cuda_on_cpu::AtomicScope scope = {}) {
+    const auto old = cuda_on_cpu::atomic_exchange(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(value),
+                                                  order.value, scope);
     __builtin_memcpy(result, &old, sizeof old);
 }
 template <class T>
 __forceinline__ T __nv_atomic_exchange_n(T* address, std::type_identity_t<T> value,
-                                         cuda_on_cpu::AtomicOrder order, cuda_on_cpu::AtomicScope = {}) {
+                                         cuda_on_cpu::AtomicOrder order,
+                                         cuda_on_cpu::AtomicScope scope = {}) {
     static_assert(std::is_integral_v<T>,
                   "__nv_atomic_exchange_n needs an integer; expected __nv_atomic_exchange");
     return static_cast<T>(cuda_on_cpu::atomic_exchange(cuda_on_cpu::bits_of(address),
-                                                       cuda_on_cpu::bits_of(&value), order.value));
+                                                       cuda_on_cpu::bits_of(&value), order.value, scope));
 }
 
 // Returns whether *address was equal to *expected; if not, *expected becomes the value of *address.
@@ -241,10 +256,10 @@ __forceinline__ bool __nv_atomic_compare_exchange(T* address, std::type_identity
                                                   std::type_identity_t<T>* desired, bool /*weak*/,
                                                   cuda_on_cpu::AtomicOrder success,
                                                   cuda_on_cpu::AtomicOrder failure,
-                                                  cuda_on_cpu::AtomicScope = {}) {
+                                                  cuda_on_cpu::AtomicScope scope = {}) {
     return cuda_on_cpu::atomic_compare_exchange(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(expected),
                                                 cuda_on_cpu::bits_of(desired),
-                                                cuda_on_cpu::stronger(success.value, failure.value));
+                                                cuda_on_cpu::stronger(success.value, failure.value), scope);
 }
 template <class T>
 __forceinline__ bool __nv_atomic_compare_exchange_n(T* address, std::type_identity_t<T>* expected,
@@ -263,9 +278,9 @@ __forceinline__ bool __nv_atomic_compare_exchange_n(T* address, std::type_identi
     template <class T>                                                                            \
     __forceinline__ T __nv_atomic_fetch_##name(T* address, std::type_identity_t<T> value,         \
                                                cuda_on_cpu::AtomicOrder order,                    \
-                                               cuda_on_cpu::AtomicScope = {}) {                   \
+                                               cuda_on_cpu::AtomicScope scope = {}) {             \
         static_assert(std::types<T>, "__nv_atomic_fetch_" #name " needs " sentence);              \
-        return cuda_on_cpu::atomic_change(address, order.value,                                   \
+        return cuda_on_cpu::atomic_change(address, order.value, scope,                            \
                                           [value](T old) { return static_cast<T>(expression); }); \
     }                                                                                             \
     template <class T>                                                                            \

@@ -98,6 +98,13 @@ __forceinline__ void fence() {
     }
 }
 
+// For one access at once (inspected_scope.h).
+template <Scope kScope, class Word>
+__forceinline__ std::atomic_ref<Word> atomic_at(Word& word) {
+    next_atomic_in_block(kScope == Scope::cta);
+    return std::atomic_ref(word);
+}
+
 // Flags of accesses to memory that other threads may write at the same time; kPolled: a thread may
 // be waiting for it. In a vector of more than 8 bytes each element is atomic separately, as on a
 // GPU.
@@ -115,11 +122,11 @@ __forceinline__ void ld_vector(Bits<T> (&d)[kCount], std::uint64_t address, Site
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if constexpr (kAtomic<F> && sizeof d <= 8) {
         const Word<8 * sizeof d> word =
-            std::atomic_ref(*static_cast<Word<8 * sizeof d>*>(place)).load(std::memory_order_relaxed);
+            atomic_at<kScope>(*static_cast<Word<8 * sizeof d>*>(place)).load(std::memory_order_relaxed);
         std::memcpy(d, &word, sizeof d);
     } else if constexpr (kAtomic<F>) {
         for (int i = 0; i < kCount; ++i)
-            d[i] = std::atomic_ref(static_cast<Bits<T>*>(place)[i]).load(std::memory_order_relaxed);
+            d[i] = atomic_at<kScope>(static_cast<Bits<T>*>(place)[i]).load(std::memory_order_relaxed);
     } else {
         const auto access = *static_cast<Access<Bits<T>, kCount>*>(place);
         std::memcpy(d, &access, sizeof d);
@@ -150,10 +157,12 @@ __forceinline__ void st_vector(std::uint64_t address, List<Bits<T>, kCount> valu
     if constexpr (kAtomic<F> && sizeof values <= 8) {
         Word<8 * sizeof values> word;
         std::memcpy(&word, &values, sizeof word);
-        std::atomic_ref(*static_cast<Word<8 * sizeof values>*>(place)).store(word, std::memory_order_relaxed);
+        atomic_at<kScope>(*static_cast<Word<8 * sizeof values>*>(place))
+            .store(word, std::memory_order_relaxed);
     } else if constexpr (kAtomic<F>) {
         for (int i = 0; i < kCount; ++i)
-            std::atomic_ref(static_cast<Bits<T>*>(place)[i]).store(values.word[i], std::memory_order_relaxed);
+            atomic_at<kScope>(static_cast<Bits<T>*>(place)[i])
+                .store(values.word[i], std::memory_order_relaxed);
     } else {
         Access<Bits<T>, kCount> access;
         std::memcpy(&access, &values, sizeof values);
@@ -219,10 +228,11 @@ __forceinline__ Bits<T> atom(std::uint64_t address, Bits<T> b, Site site = Site:
     fence_before<F, kScope>();
     Bits<T> old;
     if constexpr (kOp == Op::add && !T::kFloat) {
-        old = std::atomic_ref(*place).fetch_add(b, std::memory_order_relaxed);
+        old = atomic_at<kScope>(*place).fetch_add(b, std::memory_order_relaxed);
     } else if constexpr (kOp == Op::exch) {
-        old = std::atomic_ref(*place).exchange(b, std::memory_order_relaxed);
+        old = atomic_at<kScope>(*place).exchange(b, std::memory_order_relaxed);
     } else {
+        next_atomic_in_block(kScope == Scope::cta);
         old = fetch_and_change(place, [b](Bits<T> before) { return changed<T, kOp>(before, b); });
     }
     constexpr bool kMayWait =
@@ -238,7 +248,7 @@ __forceinline__ Bits<T> atom_cas(std::uint64_t address, Bits<T> expected, Bits<T
     note(AtomicKind::ordered, place);
     fence_before<F, kScope>();
     Bits<T> old = expected;
-    std::atomic_ref(*place).compare_exchange_strong(old, desired, std::memory_order_relaxed);
+    atomic_at<kScope>(*place).compare_exchange_strong(old, desired, std::memory_order_relaxed);
     if (old != expected || desired == expected) spin_hint();
     fence_after<F, kScope>();
     return old;

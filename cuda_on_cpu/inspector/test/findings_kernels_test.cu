@@ -641,17 +641,18 @@ TEST(Order, AFenceForTheBlockIsNoneForOtherBlocks) {
                  [&] { second_of_two_blocks_reads<false><<<2, 1>>>(data.get(), met.get(), out.get()); });
 }
 
-template <bool kVolatile>
+template <bool kAtomic>
 __global__ void second_block_waits_for_the_first(int* data, int* flag, int* out) {
+    const cuda::atomic_ref<int, cuda::thread_scope_device> set(*flag);
     if (blockIdx.x == 0) {
         *data = 7;
         __threadfence();
-        if (kVolatile)
-            *static_cast<volatile int*>(flag) = 1;
+        if (kAtomic)
+            set.store(1, cuda::memory_order_relaxed);
         else
             *flag = 1;
-    } else if (kVolatile) {
-        while (*static_cast<volatile int*>(flag) == 0) {
+    } else if (kAtomic) {
+        while (set.load(cuda::memory_order_relaxed) == 0) {
         }
         __threadfence();
         *out = *data;
@@ -660,7 +661,7 @@ __global__ void second_block_waits_for_the_first(int* data, int* flag, int* out)
     }
 }
 
-TEST(Order, AVolatileFlagWithFences) {
+TEST(Order, AnAtomicFlagWithFences) {
     Buffer<int> memory(3);
     EXPECT_FINDS("", [&] {
         second_block_waits_for_the_first<true><<<2, 1>>>(memory.get(), memory.get() + 1, memory.get() + 2);
@@ -713,15 +714,16 @@ TEST(Order, ARelaxedLoadNeedsAFenceBehindIt) {
 // Each block writes after the previous one has set the flag: a block also releases the clocks that
 // it has acquired.
 __global__ void blocks_take_turns(int* data, int* turn) {
-    while (*static_cast<volatile int*>(turn) != static_cast<int>(blockIdx.x)) {
+    const cuda::atomic_ref<int, cuda::thread_scope_device> whose(*turn);
+    while (whose.load(cuda::memory_order_relaxed) != static_cast<int>(blockIdx.x)) {
     }
     __threadfence();
     *data += 1;
     __threadfence();
-    *static_cast<volatile int*>(turn) = static_cast<int>(blockIdx.x) + 1;
+    whose.store(static_cast<int>(blockIdx.x) + 1, cuda::memory_order_relaxed);
 }
 
-TEST(Order, AVolatileFlagFromBlockToBlock) {
+TEST(Order, AnAtomicFlagFromBlockToBlock) {
     Buffer<int> memory(2);
     for (int i = 0; i < 10; ++i) {
         ASSERT_EQ(cudaMemset(memory.get(), 0, 2 * sizeof(int)), cudaSuccess);

@@ -268,7 +268,7 @@ TEST(GridOrder, FenceAtomicAtomicOrders) {
     GridOrder first, second;
     first.begin_block(0);
     second.begin_block(1);
-    first.fence(0, 10, 10);
+    first.fence(0, 10, 10, 10);
     second.acquire(first.release(0, nullptr));
     EXPECT_TRUE(second.ordered(0, 0, 10));
     EXPECT_TRUE(second.ordered(0, 500, 9)) << "before the last barrier of block 0";
@@ -281,7 +281,7 @@ TEST(GridOrder, ABarrierAfterAFenceCoversAllThreads) {
     GridOrder first, second;
     first.begin_block(0);
     second.begin_block(1);
-    first.fence(500, 10, 10);
+    first.fence(500, 10, 10, 10);
     first.barrier(10);
     second.acquire(first.release(0, nullptr));
     EXPECT_TRUE(second.ordered(0, 300, 10));
@@ -292,9 +292,9 @@ TEST(GridOrder, AnUnwatchedBlockPassesClocksOn) {
     first.begin_block(0);
     relay.begin_block(GridOrder::kNotWatched);
     last.begin_block(7);
-    first.fence(0, 10, 10);
+    first.fence(0, 10, 10, 10);
     relay.acquire(first.release(0, nullptr));
-    relay.fence(0, 99, 99);
+    relay.fence(0, 99, 99, 99);
     last.acquire(relay.release(0, nullptr));
     EXPECT_TRUE(last.ordered(0, 0, 10));
     EXPECT_FALSE(last.ordered(3, 0, 1));
@@ -305,8 +305,8 @@ TEST(GridOrder, TheClockAtAnAddressIsKept) {
     a.begin_block(0);
     b.begin_block(1);
     c.begin_block(2);
-    a.fence(0, 10, 10);
-    b.fence(64, 20, 15);
+    a.fence(0, 10, 10, 10);
+    b.fence(64, 20, 15, 20);
     c.acquire(b.release(64, a.release(0, nullptr)));
     EXPECT_TRUE(c.ordered(0, 0, 10));
     EXPECT_TRUE(c.ordered(1, 64, 20));

@@ -84,6 +84,7 @@ class Translation : Rewriter {
           host_functions_(file),
           kernels_(file),
           launches_(file),
+          loose_names_(file),
           shared_variables_(file, shared_arrays),
           shifts_(file),
           waiting_loops_(file),
@@ -108,6 +109,7 @@ class Translation : Rewriter {
     HostFunctions host_functions_;
     Kernels kernels_;
     Launches launches_;
+    LooseNames loose_names_;
     SharedVariables shared_variables_;
     Shifts shifts_;
     WaitingLoops waiting_loops_;
@@ -124,6 +126,8 @@ std::string Translation::run() {
             if (token.text.find("unroll") != std::string_view::npos) translate_unroll(i);
         } else if (token.kind == TokenKind::identifier) {
             translate_word(i);
+            if (tokens_.is(tokens_.next(i), "<")) loose_names_.add_template_keyword(i);
+            loose_names_.qualify_own_type(i);
         } else if (token.is("<") && launches_.is_launch_bracket(i, "<") &&
                    !tokens_.is(tokens_.previous(i), "operator")) {
             launches.push_back(i);

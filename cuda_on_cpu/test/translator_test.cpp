@@ -347,6 +347,55 @@ TEST(Shared, DynamicVariableTemplateIsAFunction) {
     EXPECT_TRUE(contains(translated, "T* p = s<T>(); g(s<A<T, 2>>()[1], s < 3); h.s<T>;")) << translated;
 }
 
+// ---- Names of the device in host code -----------------------------------------------------------
+
+TEST(HostNames, VariablesAsArgumentsBecomeTheHostsOwn) {
+    const std::string file = "__device__ int a[4], b; __device__ int c;\n";
+    const auto expect = [&](const std::string& input, const std::string& expected) {
+        std::vector<translator::Warning> warnings;
+        const std::string text = translate(file + input, Dialect::gnu, translator::SharedArrays::plain,
+                                           translator::DeviceVariables::own, &warnings);
+        EXPECT_EQ(text.substr(text.find('\n') + 1), expected);
+        EXPECT_EQ(warnings.empty(), input == expected) << input;
+    };
+    expect("void f() { cudaMemcpy(a, h, 4, k); }",
+           "void f() { cudaMemcpy(::cuda_on_cpu::host_value(a, \"a\"), h, 4, k); }");
+    expect("void f() { cudaMemset((void*)&c, 0, 4); }",
+           "void f() { cudaMemset((void*)&::cuda_on_cpu::host_shadow(c, \"c\"), 0, 4); }");
+    for (const char* same :
+         {"void f() { cudaMemcpyToSymbol(a, h, 4); g(a); }", "void f(int* a) { cudaMemcpy(a, h, 4, k); }",
+          "void f() { int* a = g(); cudaMemcpy(a, h, 4, k); }",
+          "void f() { cudaMemcpy(p, h, sizeof(a), k); cudaMemcpy(s.a, n::a, 4, k); }",
+          "void S::f() { cudaMemcpy(x, h, 4, k); }",
+          "struct S { int* a; void f() { cudaMemcpy(a, h, 4, k); } };"})
+        expect(same, same);
+}
+
+TEST(HostNames, VariablesInDeviceCodeStay) {
+    EXPECT_TRUE(
+        contains(gnu("__device__ int a[4];\n__device__ void f() { k<<<1, 1>>>(a, &a[1]); }"), "k(a, &a[1])"));
+}
+
+TEST(HostNames, FunctionsAreNamed) {
+    const std::string file =
+        "__device__ float f(float x) { return x; } __device__ int g(); __host__ __device__ int h();\n";
+    const auto warnings_of = [&](const std::string& input) {
+        std::vector<translator::Warning> warnings;
+        translate(file + input, Dialect::gnu, translator::SharedArrays::plain,
+                  translator::DeviceVariables::own, &warnings);
+        return warnings.size();
+    };
+    for (const char* wrong : {"void t() { P p = f; }", "void t() { P p = &f; P q = f; }",
+                              "void t() { P p[] = {g}; }", "P t() { return f; }", "void t() { use(1, f); }"})
+        EXPECT_EQ(warnings_of(wrong), 1u) << wrong;
+    for (const char* right :
+         {"__device__ P p = f;", "__device__ void t() { P p = f; }",
+          "void t() { k<f><<<1, 1>>>(); k<1, f>(2); }",
+          "void t() { P p = h; decltype(f) q; use(sizeof(f)); }", "void t(P f) { P p = f; }",
+          "void t() { auto f = 1; use(f); }", "void t() { s.f = 1; use(s.f); n::f(f_of(1)); }"})
+        EXPECT_EQ(warnings_of(right), 0u) << right;
+}
+
 // ---- Names that g++ does not find ---------------------------------------------------------------
 
 TEST(LooseNames, MemberTemplatesOfDependentTypesGetTheirKeyword) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -59,6 +60,23 @@ class HostFunctions : Rewriter {
     std::set<std::string_view> find_host_functions() const;
 
     std::optional<std::set<std::string_view>> host_functions_;
+};
+
+// Names of `__device__` variables and functions that host code uses as if they were the device's.
+class HostNames : Rewriter {
+  public:
+    explicit HostNames(File& file) : Rewriter(file) {}
+    void replace_variable(std::size_t name);
+    void replace_function(std::size_t name);
+
+  private:
+    bool is_device_argument(std::size_t i) const;
+    bool is_value(std::size_t i) const;
+    bool is_of_host(std::size_t name) const;
+    bool declares(std::size_t name) const;
+    void find_device_functions();
+
+    std::optional<std::map<std::string_view, int>> device_functions_;
 };
 
 // Shifts by 32 bits and more.

@@ -82,6 +82,7 @@ class Translation : Rewriter {
           asm_statements_(file),
           device_declarations_(file, device_variables),
           host_functions_(file),
+          host_names_(file),
           kernels_(file),
           launches_(file),
           loose_names_(file),
@@ -107,6 +108,7 @@ class Translation : Rewriter {
     AsmStatements asm_statements_;
     DeviceDeclarations device_declarations_;
     HostFunctions host_functions_;
+    HostNames host_names_;
     Kernels kernels_;
     Launches launches_;
     LooseNames loose_names_;
@@ -128,6 +130,10 @@ std::string Translation::run() {
             translate_word(i);
             if (tokens_.is(tokens_.next(i), "<")) loose_names_.add_template_keyword(i);
             loose_names_.qualify_own_type(i);
+            if (const std::size_t behind = tokens_.next(i);
+                tokens_.is(behind, ";") || tokens_.is(behind, ",") || tokens_.is(behind, ")") ||
+                tokens_.is(behind, "}"))
+                host_names_.replace_function(i);
         } else if (token.is("<") && launches_.is_launch_bracket(i, "<") &&
                    !tokens_.is(tokens_.previous(i), "operator")) {
             launches.push_back(i);
@@ -189,6 +195,7 @@ void Translation::translate_word(std::size_t i) {
     } else if (kernels_.is_kernel(word.text)) {
         launches_.require_configuration(i);
     } else if (device_declarations_.is_variable(word.text)) {
+        host_names_.replace_variable(i);
         device_declarations_.tell_of_device_variable(i);
     } else if (i < device_code_end_ && tokens_.is(tokens_.next(i), "(")) {
         host_functions_.tell_of_host_function(i);

@@ -8,6 +8,7 @@
 
 #include "cuda_on_cpu/macros_off.h"
 
+#include <chrono>  // NVIDIA's brings it along
 #include <functional>
 #include <type_traits>
 #include <utility>

@@ -141,7 +141,7 @@ void add_architecture(Command& command, const std::string& asked) {
 
 void refuse(Command&, const std::string&) {
     throw UsageError(
-        "it was asked for an intermediate file (-E, -cuda, -ltoir...), which do not exist here: kernels are "
+        "it was asked for an intermediate file (-E, -ltoir...), which do not exist here: kernels are "
         "compiled for the CPU. --keep keeps their translation, *.translated.ii");
 }
 
@@ -197,9 +197,8 @@ const std::vector<Option>& options() {
          nothing,
          [](Command& c, const std::string&) { c.action = Action::print_version; }},
         {{"-h", "--help"}, nothing, [](Command& c, const std::string&) { c.action = Action::print_help; }},
-        {{"-E", "--preprocess", "-cuda", "--cuda", "-ltoir", "--ltoir", "-optix-ir", "--optix-ir"},
-         nothing,
-         refuse},
+        {{"-cuda", "--cuda"}, nothing, [](Command& c, const std::string&) { c.action = Action::translate; }},
+        {{"-E", "--preprocess", "-ltoir", "--ltoir", "-optix-ir", "--optix-ir"}, nothing, refuse},
         {{"-ptx", "--ptx"}, nothing, [](Command& c, const std::string&) { make_module(c, ".ptx"); }},
         {{"-cubin", "--cubin"}, nothing, [](Command& c, const std::string&) { make_module(c, ".cubin"); }},
         {{"-fatbin", "--fatbin"}, nothing, [](Command& c, const std::string&) { make_module(c, ".fatbin"); }},
@@ -507,7 +506,8 @@ Arguments with_options_files(const Arguments& arguments) {
 }
 
 bool makes_one_file_for_each_source(Action action) {
-    return action == Action::compile || action == Action::module || action == Action::list_dependencies;
+    return action == Action::compile || action == Action::translate || action == Action::module ||
+           action == Action::list_dependencies;
 }
 
 void check(const Command& command) {

@@ -18,6 +18,7 @@ struct UsageError : std::runtime_error {
 enum class Action {
     link,
     compile,
+    translate,
     module,
     device_link,
     archive,

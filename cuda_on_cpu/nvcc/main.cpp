@@ -3,18 +3,22 @@
 // Takes the command line of NVIDIA's nvcc and makes programs whose kernels run on the CPU. It
 // stands in a directory that is laid out as a CUDA Toolkit (bin, include, lib64), so that what
 // looks for one finds it.
+#include <cxxabi.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "command.hpp"
 #include "host_compiler.hpp"
@@ -42,6 +46,7 @@ constexpr const char* kHelp =
     "nvcc OPTIONS FILES...: compiles CUDA C++ for the CPU (cuda_on_cpu); takes the command line of NVIDIA's "
     "nvcc\n"
     "  -o -c -dc -dlink -lib -shared -odir        what is made\n"
+    "  -cuda                                      the translation, *.cu.cpp.ii\n"
     "  -ptx -cubin -fatbin                        a module for the driver API: code for the CPU, too\n"
     "  -I -isystem -include -D -U -L -l -x -std -O -g -G -w -Werror\n"
     "  -Xcompiler -Xlinker -ccbin                 for the host compiler\n"
@@ -146,6 +151,8 @@ class Driver {
         switch (command_.action) {
             case Action::compile:
                 return compile_each();
+            case Action::translate:
+                return translate_each();
             case Action::list_dependencies:
                 return list_dependencies();
             case Action::device_link:
@@ -281,6 +288,24 @@ class Driver {
         return 0;
     }
 
+    // Each source as the host compiler gets it, in a file that NVIDIA's nvcc calls so, too.
+    int translate_each() const {
+        const TemporaryDirectory directory;
+        Command keeping = command_;
+        keeping.keep = true;
+        for (const Source& source : command_.sources) {
+            if (source.language != Language::cuda) continue;
+            const fs::path object = directory.path() / "object.o";
+            if (const int status = Driver(keeping).compile(source, object); status != 0) return status;
+            const fs::path name = fs::path(source.file).filename().string() + ".cpp.ii";
+            const fs::path made = !command_.output.empty() ? fs::path(command_.output)
+                                                           : fs::path(command_.output_directory) / name;
+            if (!command_.dry_run)
+                fs::copy_file(object.string() + ".translated.ii", made, fs::copy_options::overwrite_existing);
+        }
+        return 0;
+    }
+
     int list_dependencies() const {
         for (const Source& source : command_.sources) {
             Arguments list = joined({{compiler_},
@@ -411,18 +436,79 @@ class Driver {
             if (const int status = compile(source, inputs.back()); status != 0) return status;
         }
         if (command_.action == Action::archive) return run(joined({{"ar", "qcs", program()}, inputs}));
-        return run(joined({{compiler_},
-                           nvcc::kHostOptions,
-                           linker_options(),
-                           command_.host,
-                           command_.link_options,
-                           options_for_modules(),
-                           {"-Wl,--start-group"},
-                           objects_before_libraries(inputs),
-                           {"-o", program(), library_option_},
-                           inspector(),
-                           {"-lcudadevrt", "-lcudart_static", "-lrt", "-lpthread", "-ldl", "-lstdc++", "-lm",
-                            "-Wl,--end-group"}}));
+        const int status = run(joined({{compiler_},
+                                       nvcc::kHostOptions,
+                                       linker_options(),
+                                       command_.host,
+                                       command_.link_options,
+                                       options_for_modules(),
+                                       {"-Wl,--start-group"},
+                                       objects_before_libraries(inputs),
+                                       {"-o", program(), library_option_},
+                                       inspector(),
+                                       {"-lcudadevrt", "-lcudart_static", "-lrt", "-lpthread", "-ldl",
+                                        "-lstdc++", "-lm", "-Wl,--end-group"}}));
+        if (status != 0) tell_of_own_variables(inputs);
+        return status;
+    }
+
+    // The symbols that nm lists for a file: those that it refers to, and the variables that it has
+    // for itself, by the names that others would use.
+    struct Symbols {
+        std::set<std::string> wanted;
+        std::set<std::string> own;
+    };
+    static void add_symbols_of(const std::string& file, Symbols& symbols) {
+        std::string list;
+        translator::run_program({"nm", file}, list);
+        std::istringstream lines(list);
+        for (std::string line; std::getline(lines, line);) {
+            constexpr std::size_t kType = 17;  // behind an address of 16 digits
+            if (line.size() < kType + 3) continue;
+            std::string name = line.substr(kType + 2);
+            if (line[kType] == 'U') {
+                symbols.wanted.insert(name);
+            } else if (std::string_view("bdrs").find(line[kType]) != std::string_view::npos) {
+                // _ZL5table, _ZN4nameL5tableE: static, of the namespace that would have table,
+                // _ZN4name5tableE.
+                if (name.starts_with("_ZL")) {
+                    name.erase(0, name.find_first_not_of("0123456789", 3));
+                } else if (const std::size_t mark = mark_of_static(name); mark != std::string::npos) {
+                    name.erase(mark, 1);
+                }
+                symbols.own.insert(name);
+            }
+        }
+    }
+
+    // The `L` before the last name of a static variable in a namespace; npos: it is none.
+    static std::size_t mark_of_static(const std::string& name) {
+        std::size_t at = 3;
+        while (name.starts_with("_ZN") && at < name.size() && std::isdigit(name[at]) != 0) {
+            std::size_t digits = 0;
+            const int length = std::stoi(name.substr(at, 4), &digits);
+            at += digits + static_cast<std::size_t>(length);
+        }
+        return at < name.size() && name[at] == 'L' ? at : std::string::npos;
+    }
+
+    // `extern __device__ int table[4];` in one file, and the table in another.
+    void tell_of_own_variables(const Arguments& inputs) const {
+        if (command_.dry_run || command_.shares_device_variables) return;
+        Symbols symbols;
+        for (const std::string& input : inputs)
+            if (!input.starts_with("-")) add_symbols_of(input, symbols);
+        for (const std::string& name : symbols.wanted) {
+            if (!symbols.own.contains(name)) continue;
+            int failed = 0;
+            char* const readable = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &failed);
+            std::fprintf(stderr,
+                         "nvcc: one file refers to '%s', a __device__ or static variable that another file "
+                         "has for itself: for device variables that .cu files share, compile all of them "
+                         "with -rdc=true (or -dc)\n",
+                         failed == 0 ? readable : name.c_str());
+            std::free(readable);
+        }
     }
 
     // Kernels of modules have variables of their own, also if a template of the same name is

@@ -13,6 +13,7 @@
 
 #include "cuda_on_cpu/launch.h"
 #include "environment.hpp"
+#include "host_shadows.hpp"
 #include "memory.hpp"
 #include "observer.hpp"
 
@@ -29,6 +30,7 @@ std::atomic<bool> failed{false};
 std::atomic<bool> illegal_access{false};
 std::atomic<const char*> poisoned_by{nullptr};
 std::atomic<bool> counted_from_poison{false};
+std::atomic<bool> virtual_functions{false};
 std::atomic<std::size_t> looked_at{0};
 std::mutex mutex;
 OrderOf order_shows_of = OrderOf::threads;
@@ -101,6 +103,11 @@ void report(int status, void*) {
         what = pointer +
                " has a pointer to host memory, which a GPU cannot reach: if the kernel uses it, copy what it "
                "points to into memory from cudaMalloc.";
+        says_where = true;
+    } else if (virtual_functions) {
+        what =
+            "the host has handed an object with virtual functions to the device: they are those of the host, "
+            "and a GPU stops where a kernel calls one. Make such objects in a kernel, with new.";
         says_where = true;
     } else if (const char* const memory = poisoned_by; memory != nullptr) {
         what = std::string("the host has copied values that come from ") + memory +
@@ -193,6 +200,9 @@ void note_launch() {
     if (!own_program || !environment().hints || memory_observer != nullptr || launched.exchange(true)) return;
     on_exit(report, nullptr);
     report_when_aborted();
+    for (const Allocation& memory : live_allocations()) {
+        if (memory.type == cudaMemoryTypeManaged) look_for_virtual_functions(memory.begin, memory.size);
+    }
 }
 
 void note_failure(cudaError_t error) {
@@ -205,6 +215,10 @@ void note_order_shows(const std::string& kernel, OrderOf of) {
     if (order_shows_in != nullptr) return;
     order_shows_in = new std::string(kernel);
     order_shows_of = of;
+}
+
+void note_virtual_functions() {
+    virtual_functions = true;
 }
 
 void note_host_pointer(const std::string& kernel, const std::string& argument) {

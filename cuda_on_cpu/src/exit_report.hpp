@@ -20,6 +20,8 @@ enum class OrderOf { threads, blocks };
 void note_order_shows(const std::string& kernel, OrderOf of);
 // A structure among the kernel's arguments contains a pointer to host memory.
 void note_host_pointer(const std::string& kernel, const std::string& argument);
+// The host has copied an object with virtual functions to device memory, or passed one to a kernel.
+void note_virtual_functions();
 // The host has copied these bytes from device memory. Checks whether they contain values computed
 // from uninitialised memory.
 void look_at_copy(const void* bytes, std::size_t size);

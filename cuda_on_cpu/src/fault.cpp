@@ -11,12 +11,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <span>
 #include <string>
 
 #include "block.hpp"
 #include "current_device.hpp"
 #include "fibre.hpp"
+#include "host_shadows.hpp"
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
@@ -144,7 +146,9 @@ std::string describe_null(const void* address) {
         what = "illegal access to " + null;
     } else {
         what = std::string("illegal access to ") + address;
-        if (const std::string near = describe_address(fault.address); !near.empty()) {
+        if (const std::string shadow = describe_shadow(fault.address); !shadow.empty()) {
+            what += ", " + shadow;
+        } else if (const std::string near = describe_address(fault.address); !near.empty()) {
             what += ", " + near + describe_peer(fault.address);
         } else if (const std::string index = describe_wild_index(fault.address); !index.empty()) {
             what += ", " + index;
@@ -195,6 +199,21 @@ void note_callers() {
         if (is_behind) fault.instructions[fault.depth++] = static_cast<char*>(frames[i]) - 1;
         is_behind = is_behind || frames[i] == fault.instructions[0];
     }
+}
+
+// A call of an address that holds no function: the line is that of the call.
+void note_caller_of_nothing(const void* context) {
+    const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+    const BlockRunner& runner = block_runner();
+    const auto* const stack = reinterpret_cast<const char*>(registers.gregs[REG_RSP]);
+    if (stack < runner.stacks().begin() || stack >= runner.stacks().end()) return;
+    char* return_address = nullptr;
+    std::memcpy(&return_address, stack, sizeof return_address);
+#else
+    char* const return_address = reinterpret_cast<char*>(registers.regs[30]);
+#endif
+    if (in_program(return_address)) fault.instructions[0] = return_address - 1;
 }
 
 // Did a write fault?
@@ -258,6 +277,7 @@ void handle(int signal, siginfo_t* info, void* context) {
         return;
     }
     note_fault(signal, info, context);
+    if (fault.instructions[0] == fault.address) note_caller_of_nothing(context);
     // If the program itself faults, its callers are not recorded, because a damaged stack would
     // give wrong ones.
     if (!in_program(fault.instructions[0])) note_callers();

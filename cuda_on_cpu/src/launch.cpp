@@ -33,6 +33,7 @@
 #include "fault.hpp"
 #include "few_blocks.hpp"
 #include "fibre.hpp"
+#include "host_shadows.hpp"
 #include "kernel_call.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
@@ -411,12 +412,17 @@ void Kernel::check_pointer(int position, const volatile void* pointer) {
         return;
     }
     if (!plain_host_memory(pointer)) return;
+    prepared.error = cudaErrorIllegalAddress;
+    if (const std::string shadow = describe_shadow(pointer); !shadow.empty()) {
+        std::fprintf(stderr, "cuda_on_cpu: kernel %s: argument %d is %s\n", short_name(pretty_name).c_str(),
+                     position, shadow.c_str());
+        return;
+    }
     std::fprintf(
         stderr,
         "cuda_on_cpu: kernel %s: argument %d is the host pointer %p; a GPU cannot reach that memory. "
         "Copy it to memory from cudaMalloc\n",
         short_name(pretty_name).c_str(), position, const_cast<void*>(pointer));
-    prepared.error = cudaErrorIllegalAddress;
 }
 
 namespace {

@@ -18,6 +18,7 @@
 #include "errors.hpp"
 #include "exit_report.hpp"
 #include "fault.hpp"
+#include "host_shadows.hpp"
 #include "memory.hpp"
 #include "memory_operations.hpp"
 #include "memory_pools.hpp"
@@ -98,6 +99,9 @@ cudaError_t check_side(const char* function, const Side& side, std::size_t width
                           side.name, side.pointer);
         }
         const std::string where = describe_address(side.pointer);
+        if (const std::string shadow = describe_shadow(side.pointer); !shadow.empty())
+            return refuse(cudaErrorInvalidValue, function, "%s = %p is %s", side.name, side.pointer,
+                          shadow.c_str());
         return refuse(cudaErrorInvalidValue, function, "%s = %p, %zu bytes: %s%s", side.name, side.pointer,
                       extent, allocation ? "not inside one live allocation; it starts " : "not device memory",
                       where.c_str());
@@ -193,6 +197,7 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
     if (in_kernel() && !returns_early)
         return refuse(cudaErrorNotPermitted, function, "not in a kernel; expected the asynchronous form");
     tell_observer(c, returns_early);
+    if (c.kind == cudaMemcpyHostToDevice && own_program) look_for_virtual_functions(c.from, c.width);
     const auto carry_out_now = [=] {
         carry_out(c);
         return cudaSuccess;
@@ -349,9 +354,18 @@ cudaError_t memset_operation(const char* function, const cudaMemsetParams& param
     return cudaSuccess;
 }
 
+// A symbol is the variable itself, not its address in another variable.
+cudaError_t check_symbol_place(const char* function, const volatile void* symbol) {
+    if (in_program(const_cast<const void*>(symbol))) return cudaSuccess;
+    return refuse(cudaErrorInvalidSymbol, function,
+                  "the symbol is not a __device__ variable; expected the variable by its name, as in "
+                  "cudaMemcpyToSymbol(x, ...), and not &x, x + 1 or another pointer");
+}
+
 cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes,
                            std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool returns_early) {
     const char* const function = returns_early ? "cudaMemcpyToSymbolAsync" : "cudaMemcpyToSymbol";
+    if (const cudaError_t error = check_symbol_place(function, symbol); error != cudaSuccess) return error;
     if (const cudaError_t error = check_symbol(function, size, bytes, offset); error != cudaSuccess)
         return error;
     if (const cudaError_t error =
@@ -367,6 +381,7 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std
                              std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
                              bool returns_early) {
     const char* const function = returns_early ? "cudaMemcpyFromSymbolAsync" : "cudaMemcpyFromSymbol";
+    if (const cudaError_t error = check_symbol_place(function, symbol); error != cudaSuccess) return error;
     if (const cudaError_t error = check_symbol(function, size, bytes, offset); error != cudaSuccess)
         return error;
     if (const cudaError_t error =

@@ -313,10 +313,129 @@ TEST(Shared, ATypeMayBeThatOfAnExpression) {
     EXPECT_TRUE(contains(gnu("__global__ void k(decltype(a) x) {}"), "}, x);"));
 }
 
-TEST(Shared, OutsideFunctionsIsOnlyThreadLocal) {
-    EXPECT_EQ(gnu("__shared__ int x;"), "static thread_local int x __attribute__((aligned(32)));");
-    EXPECT_EQ(gnu("namespace n { __shared__ int x[4]; }"),
-              "namespace n { static thread_local int x[4] __attribute__((aligned(32))); }");
+TEST(Shared, OutsideFunctionsIsEnteredWhereItIsUsed) {
+    for (const char* declaration : {"__shared__ int x;", "__device__ __shared__ int x;",
+                                    "__shared__ __device__ int x;", "static __device__ __shared__ int x;"}) {
+        const std::string translated = gnu(declaration);
+        EXPECT_TRUE(contains(dense(translated),
+                             "staticthread_localintx__attribute__((aligned(32)));[[maybe_unused]]staticvoid"
+                             "cuda_on_cpu_enter_x_(){"))
+            << translated;
+        EXPECT_FALSE(contains(translated, "used))")) << translated;
+    }
+    const std::string used = gnu(
+        "namespace n { namespace { __shared__ int x[4], y; } int f() { return x[0]; } }\n"
+        "int g() { return n::x[0] + n::y; } int own(int x) { return x; } int member(S s) { return s.x; }\n"
+        "constexpr int c() { return sizeof n::x; } int before; int other() { return before; }\n");
+    EXPECT_EQ(lines_of(used), 3);
+    EXPECT_TRUE(contains(used, "int f() { ::n::cuda_on_cpu_enter_x_();")) << used;
+    EXPECT_TRUE(contains(used, "int g() { ::n::cuda_on_cpu_enter_x_(); ::n::cuda_on_cpu_enter_y_();"))
+        << used;
+    for (const char* same :
+         {"int own(int x) { return", "int member(S s) { return", "int c() { return", "int other() { return"})
+        EXPECT_TRUE(contains(used, same)) << used;
+    EXPECT_FALSE(contains(gnu("template <class T> __shared__ T x[4];"), "enter"));
+}
+
+TEST(Shared, DynamicVariableTemplateIsAFunction) {
+    const std::string translated =
+        gnu("template <class T> extern __shared__ __attribute__((aligned(16))) T s[];\n"
+            "template <class T> void f() { T* p = s<T>; g(s<A<T, 2>>[1], s < 3); h.s<T>; }\n");
+    EXPECT_EQ(lines_of(translated), 2);
+    EXPECT_TRUE(contains(dense(translated), "template<classT>[[maybe_unused]]inline")) << translated;
+    EXPECT_TRUE(contains(dense(translated), "(&s())[]{return*reinterpret_cast<")) << translated;
+    EXPECT_TRUE(contains(translated, "T* p = s<T>(); g(s<A<T, 2>>()[1], s < 3); h.s<T>;")) << translated;
+}
+
+// ---- Names of the device in host code -----------------------------------------------------------
+
+TEST(HostNames, VariablesAsArgumentsBecomeTheHostsOwn) {
+    const std::string file = "__device__ int a[4], b; __device__ int c;\n";
+    const auto expect = [&](const std::string& input, const std::string& expected) {
+        std::vector<translator::Warning> warnings;
+        const std::string text = translate(file + input, Dialect::gnu, translator::SharedArrays::plain,
+                                           translator::DeviceVariables::own, &warnings);
+        EXPECT_EQ(text.substr(text.find('\n') + 1), expected);
+        EXPECT_EQ(warnings.empty(), input == expected) << input;
+    };
+    expect("void f() { cudaMemcpy(a, h, 4, k); }",
+           "void f() { cudaMemcpy(::cuda_on_cpu::host_value(a, \"a\"), h, 4, k); }");
+    expect("void f() { cudaMemset((void*)&c, 0, 4); }",
+           "void f() { cudaMemset((void*)&::cuda_on_cpu::host_shadow(c, \"c\"), 0, 4); }");
+    for (const char* same :
+         {"void f() { cudaMemcpyToSymbol(a, h, 4); g(a); }", "void f(int* a) { cudaMemcpy(a, h, 4, k); }",
+          "void f() { int* a = g(); cudaMemcpy(a, h, 4, k); }",
+          "void f() { cudaMemcpy(p, h, sizeof(a), k); cudaMemcpy(s.a, n::a, 4, k); }",
+          "void S::f() { cudaMemcpy(x, h, 4, k); }",
+          "struct S { int* a; void f() { cudaMemcpy(a, h, 4, k); } };"})
+        expect(same, same);
+}
+
+TEST(HostNames, VariablesInDeviceCodeStay) {
+    EXPECT_TRUE(
+        contains(gnu("__device__ int a[4];\n__device__ void f() { k<<<1, 1>>>(a, &a[1]); }"), "k(a, &a[1])"));
+}
+
+TEST(HostNames, FunctionsAreNamed) {
+    const std::string file =
+        "__device__ float f(float x) { return x; } __device__ int g(); __host__ __device__ int h();\n";
+    const auto warnings_of = [&](const std::string& input) {
+        std::vector<translator::Warning> warnings;
+        translate(file + input, Dialect::gnu, translator::SharedArrays::plain,
+                  translator::DeviceVariables::own, &warnings);
+        return warnings.size();
+    };
+    for (const char* wrong : {"void t() { P p = f; }", "void t() { P p = &f; P q = f; }",
+                              "void t() { P p[] = {g}; }", "P t() { return f; }", "void t() { use(1, f); }"})
+        EXPECT_EQ(warnings_of(wrong), 1u) << wrong;
+    for (const char* right :
+         {"__device__ P p = f;", "__device__ void t() { P p = f; }",
+          "void t() { k<f><<<1, 1>>>(); k<1, f>(2); }",
+          "void t() { P p = h; decltype(f) q; use(sizeof(f)); }", "void t(P f) { P p = f; }",
+          "void t() { auto f = 1; use(f); }", "void t() { s.f = 1; use(s.f); n::f(f_of(1)); }"})
+        EXPECT_EQ(warnings_of(right), 0u) << right;
+}
+
+// ---- Names that g++ does not find ---------------------------------------------------------------
+
+TEST(LooseNames, MemberTemplatesOfDependentTypesGetTheirKeyword) {
+    const std::string declaration =
+        "template <class T> struct C { template <int N> static void f(T); template <int N> void g(T); int m; "
+        "};\n";
+    const auto expect = [&](const std::string& input, const std::string& expected) {
+        EXPECT_EQ(gnu(declaration + input), declaration + expected);
+    };
+    expect("template <class T> void a(T x) { C<T>::f<3>(x); }",
+           "template <class T> void a(T x) { C<T>::template f<3>(x); }");
+    expect(
+        "template <class T> void a(T x) { T::f<3>(x); x.g<1>(2); x->g<1>(2); }",
+        "template <class T> void a(T x) { T::template f<3>(x); x.template g<1>(2); x->template g<1>(2); }");
+    for (const char* same :
+         {"void a() { C<int>::f<3>(1); }", "template <class T> void a(T x) { C<T>::template f<3>(x); }",
+          "template <class T> bool a(T x) { return C<T>::m < 3 && x > (2); }",
+          "template <class T> bool a(T x) { return x.f < 3; }",
+          "template <class T> void a(T x) { n::f<3>(x); }",
+          "template <class T> bool a(int y) { return y > ::f<3>(y); }"})
+        expect(same, same);
+}
+
+TEST(LooseNames, ATypeWhoseNameAMemberTakesIsQualified) {
+    const std::string types = "template <class T> struct A { T t; }; namespace n { struct B { int b; }; }\n";
+    const auto expect = [&](const std::string& input, const std::string& expected) {
+        EXPECT_EQ(gnu(types + input), types + expected);
+    };
+    expect("template <class T> struct S { using A = A<T>; A a; };",
+           "template <class T> struct S { using A = ::A<T>; A a; };");
+    expect("struct S { typedef A<int> A; };", "struct S { typedef ::A<int> A; };");
+    expect(
+        "namespace n { struct S { B B; }; struct U { B* B; }; struct V { const B& B(int); }; }",
+        "namespace n { struct S { ::n::B B; }; struct U { ::n::B* B; }; struct V { const ::n::B& B(int); }; "
+        "}");
+    for (const char* same :
+         {"using D = A<int>;", "struct S { using A = n::A<int>; using C = A<int>; A<int> a; };",
+          "typedef struct E { int e; } E;", "struct S { typedef struct A A; S(); A(); struct B B; };",
+          "void f() { A<int> A; }", "struct S { using X = X<int>; };"})
+        expect(same, same);
 }
 
 TEST(Shared, DynamicIsAReferenceIntoTheBlocksMemory) {

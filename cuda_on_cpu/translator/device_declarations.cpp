@@ -11,7 +11,7 @@ void DeviceDeclarations::translate_device(std::size_t i) {
     if (!is_namespace(tokens_.enclosing_brace(i))) return;
     const Range declaration{declaration_begin(i), tokens_.size()};
     const std::size_t name = variable_name(declaration);
-    if (name == kNone) return;
+    if (name == kNone || is_shared({declaration.begin, name})) return;
     note_device_variable({declaration.begin, name});
     // "used": a program may access the variable by name, as that of a module, which the compiler
     // cannot see.
@@ -24,6 +24,14 @@ void DeviceDeclarations::translate_device(std::size_t i) {
     }
     if (own_device_variables_ && !is_declared_extern(tokens_[name].text))
         text_[i] = "static __attribute__((used))";
+}
+
+// `__device__ __shared__ int x;`: each block has its own.
+bool DeviceDeclarations::is_shared(Range declaration) const {
+    for (std::size_t i = declaration.begin; i < declaration.end; ++i) {
+        if (tokens_[i].is("__shared__")) return true;
+    }
+    return false;
 }
 
 // Constants have the same value on host and device, and a managed variable is one variable for

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -43,6 +44,7 @@ class DeviceDeclarations : Rewriter {
     std::size_t variable_name(Range declaration) const;
     bool is_declared_extern(std::string_view name) const;
     bool is_argument(std::size_t i) const;
+    bool is_shared(Range declaration) const;
 
     bool own_device_variables_;
     std::set<std::string_view> device_variables_;
@@ -58,6 +60,23 @@ class HostFunctions : Rewriter {
     std::set<std::string_view> find_host_functions() const;
 
     std::optional<std::set<std::string_view>> host_functions_;
+};
+
+// Names of `__device__` variables and functions that host code uses as if they were the device's.
+class HostNames : Rewriter {
+  public:
+    explicit HostNames(File& file) : Rewriter(file) {}
+    void replace_variable(std::size_t name);
+    void replace_function(std::size_t name);
+
+  private:
+    bool is_device_argument(std::size_t i) const;
+    bool is_value(std::size_t i) const;
+    bool is_of_host(std::size_t name) const;
+    bool declares(std::size_t name) const;
+    void find_device_functions();
+
+    std::optional<std::map<std::string_view, int>> device_functions_;
 };
 
 // Shifts by 32 bits and more.
@@ -112,11 +131,12 @@ class Kernels : Rewriter {
     std::optional<bool> asks_for_kinds_;  // computed for the first kernel with a __grid_constant__
 };
 
-// `extern __shared__ T name[]...;` outside functions. Each function that uses the name gets a
-// declaration of its own.
+// `extern __shared__ T name[]...;` outside functions: each function that uses the name gets a
+// declaration of its own. `__shared__ T name;` outside functions: it gets a call that poisons it.
 struct GlobalShared {
     std::string name;
-    std::string declaration;
+    std::string text;
+    std::size_t behind;  // the declaration
 };
 
 // __shared__
@@ -134,9 +154,32 @@ class SharedVariables : Rewriter {
     std::size_t first_identifier(Range range) const;
     void translate_dynamic_shared(std::size_t shared, std::size_t end);
     bool declares_itself(std::size_t body, std::string_view name) const;
+    bool is_constexpr(std::size_t body) const;
+    void enter_where_used(std::size_t begin, std::size_t end);
+    std::size_t end_of_template_head(std::size_t begin) const;
+    void call_with_arguments(std::string_view name, std::size_t behind);
 
     bool gaps_;
     std::vector<GlobalShared> global_shared_;
+};
+
+// Names that nvcc finds and g++ does not: member templates of dependent types without the word
+// `template`, and members with the name of their own type.
+class LooseNames : Rewriter {
+  public:
+    explicit LooseNames(File& file) : Rewriter(file) {}
+    void add_template_keyword(std::size_t name);
+    void qualify_own_type(std::size_t name);
+
+  private:
+    void find_member_templates();
+    bool is_dependent_scope(std::size_t colon) const;
+    bool is_type_parameter(std::string_view name) const;
+    bool in_template(std::size_t i) const;
+    bool in_class(std::size_t i) const;
+    std::string scope_of_type(std::string_view name) const;
+
+    std::optional<std::set<std::string_view>> member_templates_;
 };
 
 // A volatile variable, or a function that declares one. Its scope is the function that this brace

@@ -86,6 +86,10 @@ class Rewriter {
     bool is_namespace(std::size_t brace) const;
     // The first token of the declaration that token `i` is part of.
     std::size_t declaration_begin(std::size_t i) const;
+    // The namespaces around token `i`, "::a::b::".
+    std::string scope_of(std::size_t i) const;
+    // The `>` that belongs to the `<` at `open`; kNone if this opens no template arguments.
+    std::size_t end_of_angle(std::size_t open) const;
     // Is this a specifier with arguments of its own, such as `__launch_bounds__(256)`?
     bool is_decoration(std::size_t i) const;
     bool names_type(std::size_t i) const;

@@ -31,7 +31,10 @@ void SharedVariables::translate_shared(std::size_t shared) {
     text_[shared] = gaps ? "" : "static thread_local";
     align({begin, end});
     move_alignment_to_front({begin, end});
-    if (!in_function(shared)) return;
+    if (!in_function(shared)) {
+        enter_where_used(begin, end);
+        return;
+    }
     const std::string around = "in_gaps_" + std::to_string(shared) + "_";
     if (gaps) {
         text_[begin].insert(0, "static thread_local struct { char before_[" + kGap + "]; ");
@@ -61,6 +64,24 @@ void SharedVariables::translate_shared(std::size_t shared) {
                                      std::to_string(shared) + "_behind_"
                                : "") +
                        ");";
+    }
+}
+
+// A variable outside functions: each function that uses it begins with a call that poisons it for a
+// new block.
+void SharedVariables::enter_where_used(std::size_t begin, std::size_t end) {
+    if (!is_namespace(tokens_.enclosing_brace(begin)) || tokens_[begin].is("template")) return;
+    for (const Range& part : split({begin, end})) {
+        std::size_t name = declared_name(part);
+        if (name == kNone && part.begin != begin) name = first_identifier(part);
+        if (name == kNone) continue;
+        const std::string variable(tokens_[name].text);
+        const std::string function = "cuda_on_cpu_enter_" + variable + "_";
+        after_[end] += " [[maybe_unused]] static void " + function +
+                       "() { static constinit thread_local ::cuda_on_cpu::SharedVariable shared_; if "
+                       "(::cuda_on_cpu::in_kernel()) shared_.enter(" +
+                       variable + ", \"" + variable + "\"); }";
+        global_shared_.push_back({variable, " " + scope_of(begin) + function + "();", end});
     }
 }
 
@@ -116,8 +137,9 @@ void SharedVariables::translate_dynamic_shared(std::size_t shared, std::size_t e
     const std::size_t bounds = name == kNone ? kNone : tokens_.next(name);
     if (!tokens_.is(bounds, "["))
         fail(shared, "extern __shared__: expected an array, `extern __shared__ T name[];`");
+    const std::size_t head_end = end_of_template_head(declaration.begin);
     std::string type;
-    for (std::size_t i = declaration.begin; i < name; ++i) {
+    for (std::size_t i = head_end; i < name; ++i) {
         if (is_decoration(i)) {
             const std::size_t close = closing(tokens_.next(i));
             if (names_type(i)) type += flat({i, close + 1});
@@ -131,29 +153,57 @@ void SharedVariables::translate_dynamic_shared(std::size_t shared, std::size_t e
     const std::string text = "[[maybe_unused]] " + type + "(&" + variable + ")" + dimensions +
                              " = *reinterpret_cast<" + type + "(*)" + dimensions +
                              ">(::cuda_on_cpu::dynamic_shared())";
+    const std::string head = flat({declaration.begin, head_end});
     erase(declaration);
-    if (in_function(shared)) {
+    if (!head.empty()) {
+        text_[shared] = head + " [[maybe_unused]] inline " + type + "(&" + variable + "())" + dimensions +
+                        " { return *reinterpret_cast<" + type + "(*)" + dimensions +
+                        ">(::cuda_on_cpu::dynamic_shared()); } static_assert(true)";
+        call_with_arguments(variable, end);
+    } else if (in_function(shared)) {
         text_[shared] = text;
     } else {
-        global_shared_.push_back({variable, " " + text + ";"});
+        global_shared_.push_back({variable, " " + text + ";", end});
+    }
+}
+
+// Behind `template <class T>`, if the declaration begins with that.
+std::size_t SharedVariables::end_of_template_head(std::size_t begin) const {
+    if (!tokens_[begin].is("template")) return begin;
+    const std::size_t close = end_of_angle(tokens_.next(begin));
+    return close == kNone ? begin : close + 1;
+}
+
+// `template <class T> extern __shared__ T name[];` is a function here, so `name<T>` becomes a call.
+void SharedVariables::call_with_arguments(std::string_view name, std::size_t behind) {
+    for (std::size_t i = behind; i < tokens_.size(); ++i) {
+        if (!tokens_[i].is(name) || is_member(i)) continue;
+        if (const std::size_t close = end_of_angle(tokens_.next(i)); close != kNone) text_[close] += "()";
     }
 }
 
 void SharedVariables::declare_global_shared() {
     for (const GlobalShared& shared : global_shared_) {
-        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+        for (std::size_t i = shared.behind; i < tokens_.size(); ++i) {
             if (!tokens_[i].is("{") || tokens_.match(i) == kNone || !opens_function(i)) continue;
             const std::size_t outer = tokens_.enclosing_brace(i);
             if (outer != kNone && in_function(i)) continue;
-            if (declares_itself(i, shared.name)) continue;
+            if (declares_itself(i, shared.name) || is_constexpr(i)) continue;
             for (std::size_t k = i; k < tokens_.match(i); ++k) {
-                if (tokens_[k].is(shared.name)) {
-                    after_[i] += shared.declaration;
+                if (tokens_[k].is(shared.name) && !is_member(k)) {
+                    after_[i] += shared.text;
                     break;
                 }
             }
         }
     }
+}
+
+bool SharedVariables::is_constexpr(std::size_t body) const {
+    for (std::size_t i = declaration_begin(tokens_.previous(body)); i < body; ++i) {
+        if (tokens_[i].is("constexpr")) return true;
+    }
+    return false;
 }
 
 // Does the function whose body opens at `body` declare that name, as a parameter or in its

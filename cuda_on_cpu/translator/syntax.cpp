@@ -88,6 +88,30 @@ std::size_t Rewriter::declaration_begin(std::size_t i) const {
     return begin;
 }
 
+std::string Rewriter::scope_of(std::size_t i) const {
+    std::string scope = "::";
+    for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone;
+         brace = tokens_.enclosing_brace(brace)) {
+        std::string names;
+        for (std::size_t p = tokens_.previous(brace); p != kNone && !tokens_[p].is("namespace");
+             p = tokens_.previous(p))
+            names.insert(0, tokens_[p].is("inline") ? "" : tokens_[p].text);
+        if (!names.empty()) scope.insert(0, "::" + names);
+    }
+    return scope;
+}
+
+std::size_t Rewriter::end_of_angle(std::size_t open) const {
+    int depth = 0;
+    for (std::size_t i = open; tokens_.is(open, "<") && i != kNone; i = tokens_.next(i)) {
+        if (tokens_[i].is("(") || tokens_[i].is("[")) i = closing(i);
+        if (tokens_[i].is("<")) ++depth;
+        if (tokens_[i].is(">") && --depth == 0) return i;
+        if (tokens_[i].is(";") || tokens_[i].is("{")) break;
+    }
+    return kNone;
+}
+
 bool Rewriter::is_decoration(std::size_t i) const {
     static constexpr std::array<std::string_view, 9> kDecorations = {
         "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__attribute__", "alignas",

@@ -83,8 +83,10 @@ class Translation : Rewriter {
           asm_statements_(file),
           device_declarations_(file, device_variables),
           host_functions_(file),
+          host_names_(file),
           kernels_(file),
           launches_(file),
+          loose_names_(file),
           shared_variables_(file, shared_arrays),
           shifts_(file),
           waiting_loops_(file),
@@ -107,8 +109,10 @@ class Translation : Rewriter {
     AsmStatements asm_statements_;
     DeviceDeclarations device_declarations_;
     HostFunctions host_functions_;
+    HostNames host_names_;
     Kernels kernels_;
     Launches launches_;
+    LooseNames loose_names_;
     SharedVariables shared_variables_;
     Shifts shifts_;
     WaitingLoops waiting_loops_;
@@ -125,6 +129,12 @@ std::string Translation::run() {
             if (token.text.find("unroll") != std::string_view::npos) translate_unroll(i);
         } else if (token.kind == TokenKind::identifier) {
             translate_word(i);
+            if (tokens_.is(tokens_.next(i), "<")) loose_names_.add_template_keyword(i);
+            loose_names_.qualify_own_type(i);
+            if (const std::size_t behind = tokens_.next(i);
+                tokens_.is(behind, ";") || tokens_.is(behind, ",") || tokens_.is(behind, ")") ||
+                tokens_.is(behind, "}"))
+                host_names_.replace_function(i);
         } else if (token.is("<") && launches_.is_launch_bracket(i, "<") &&
                    !tokens_.is(tokens_.previous(i), "operator")) {
             launches.push_back(i);
@@ -186,6 +196,7 @@ void Translation::translate_word(std::size_t i) {
     } else if (kernels_.is_kernel(word.text)) {
         launches_.require_configuration(i);
     } else if (device_declarations_.is_variable(word.text)) {
+        host_names_.replace_variable(i);
         device_declarations_.tell_of_device_variable(i);
     } else if (i < device_code_end_ && tokens_.is(tokens_.next(i), "(")) {
         host_functions_.tell_of_host_function(i);

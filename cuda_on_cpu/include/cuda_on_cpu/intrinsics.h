@@ -6,13 +6,15 @@
 
 #include <bit>
 #include <concepts>
-#include <csignal>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
 #include "cuda_on_cpu/rounding.h"
 #include "cuda_on_cpu/spin_hint.h"
+
+// Declared here: <csignal> would bring names such as stack_t along, which programs may define.
+extern "C" int raise(int signal) noexcept;
 
 // ---- Bits ----------------------------------------------------------------------------------------------------------
 
@@ -430,6 +432,7 @@ inline void __nanosleep(unsigned int) {
 }
 
 inline void __brkpt() {
-    std::raise(SIGTRAP);
+    constexpr int kTrap = 5;  // SIGTRAP
+    raise(kTrap);
 }
 inline void __prof_trigger(int) {}

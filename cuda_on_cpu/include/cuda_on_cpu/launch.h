@@ -33,6 +33,9 @@ constexpr unsigned first_of(unsigned first, Rest...) {
 // True for a user's own program, compiled by the stand-in's `nvcc`: see src/exit_report.hpp.
 extern constinit bool own_program;
 
+// A kernel gets an object whose virtual functions are those of the host: see exit_report.hpp.
+void note_virtual_functions();
+
 // One argument of a launch, by its bytes in memory.
 struct Argument {
     const volatile void* bytes;
@@ -136,6 +139,8 @@ class Kernel {
             // A handle of a graph is for a kernel that launches it.
             if constexpr (!std::is_function_v<Pointed> && !std::is_same_v<Pointed, CUgraphExec_st>)
                 check_pointer(position, argument);
+        } else if constexpr (std::is_class_v<T>) {
+            if constexpr (std::is_polymorphic_v<T>) note_virtual_functions();
         }
     }
     void check_pointer(int position, const volatile void* pointer);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "cuda_on_cpu/host_shadow.h"
 #include "cuda_runtime_api.h"
 
 // C-style casts, so that pointers to const can be set, too.
@@ -55,6 +56,7 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std
 cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes,
                              std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
                              bool returns_early);
+cudaError_t check_symbol_place(const char* function, const volatile void* symbol);
 }  // namespace cuda_on_cpu
 
 // A symbol is the variable itself, so its address and size are known here.
@@ -82,11 +84,13 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, std::size_t byt
 }
 template <class T>
 cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {
-    *address = const_cast<std::remove_const_t<T>*>(&symbol);
-    return cudaSuccess;
+    const cudaError_t error = cuda_on_cpu::check_symbol_place("cudaGetSymbolAddress", &symbol);
+    if (error == cudaSuccess) *address = const_cast<std::remove_const_t<T>*>(&symbol);
+    return error;
 }
 template <class T>
 cudaError_t cudaGetSymbolSize(std::size_t* size, const T& symbol) {
-    *size = sizeof symbol;
-    return cudaSuccess;
+    const cudaError_t error = cuda_on_cpu::check_symbol_place("cudaGetSymbolSize", &symbol);
+    if (error == cudaSuccess) *size = sizeof symbol;
+    return error;
 }

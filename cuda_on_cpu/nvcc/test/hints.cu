@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 // ---- Mistakes that a GPU nearly always hides ----------------------------------------------------
 
@@ -131,6 +132,69 @@ __global__ void double_it(Vector vector) {
     vector.values[0] *= 2;
 }
 
+class Shape {
+  public:
+    __host__ __device__ virtual float area() const = 0;
+    __host__ __device__ virtual ~Shape() {}
+};
+class Named {
+  public:
+    virtual void name() {}
+};
+class Square : public Named, public Shape {
+  public:
+    __host__ __device__ explicit Square(float side) : side_(side) {}
+    __host__ __device__ float area() const override { return side_ * side_; }
+
+  private:
+    float side_;
+};
+struct Numbered {
+    int number;
+    Square square;
+};
+struct Numbers {  // with the same words, but for the table's address
+    long list[sizeof(Numbered) / sizeof(long)];
+};
+__global__ void measure(const Numbered* shape, float* out) {
+    *out = shape->square.area();
+}
+__global__ void measure_copy(Square shape, float* out) {
+    *out = shape.area();
+}
+__global__ void make_shape(Shape** shape) {
+    *shape = new Square(2);
+}
+__global__ void measure_made(Shape** shape, const Numbers*, float* out) {
+    *out = (*shape)->area();
+    delete *shape;
+}
+void test_virtual_functions(const char* way, float* out) {
+    if (std::strcmp(way, "virtual_copied") == 0) {
+        const Numbered host[2] = {{1, Square(3)}, {2, Square(4)}};
+        Numbered* device = nullptr;
+        cudaMalloc(&device, sizeof host);
+        cudaMemcpy((void*)device, (const void*)host, sizeof host, cudaMemcpyHostToDevice);
+        measure<<<1, 1>>>(device, out);
+    } else if (std::strcmp(way, "virtual_argument") == 0) {
+        measure_copy<<<1, 1>>>(Square(3), out);
+    } else if (std::strcmp(way, "virtual_managed") == 0) {
+        Numbered* managed = nullptr;
+        cudaMallocManaged(&managed, sizeof *managed);
+        new (managed) Numbered{1, Square(3)};
+        measure<<<1, 1>>>(managed, out);
+    } else if (std::strcmp(way, "virtual_of_the_device") == 0) {
+        Shape** shape = nullptr;
+        cudaMallocManaged(&shape, sizeof *shape);
+        Numbers host{}, *device = nullptr;
+        cudaMalloc(&device, sizeof host);
+        cudaMemcpy(device, &host, sizeof host, cudaMemcpyHostToDevice);
+        make_shape<<<1, 1>>>(shape);
+        measure_made<<<1, 1>>>(shape, device, out);
+    }
+    cudaDeviceSynchronize();
+}
+
 int main(int count, char** values) {
     const auto is = [&](const char* name) { return count > 1 && std::strcmp(values[1], name) == 0; };
     constexpr int kFloats = 8192;
@@ -141,6 +205,7 @@ int main(int count, char** values) {
     cudaMalloc(&data, sizeof host);
     float* const out = data + 4096;
     cudaMemcpy(data, host, sizeof host, cudaMemcpyHostToDevice);
+    if (count > 1) test_virtual_functions(values[1], out);
     if (is("missing_barrier")) sum_rows_too_early<<<1, 256>>>(data, out);
     if (is("reused_shared_memory")) reduce_twice<<<1, 64>>>(out);
     if (is("other_order_of_blocks")) read_the_next_block<<<8, 32>>>(reinterpret_cast<int*>(data));

@@ -50,6 +50,10 @@ both hints freed_counter 0 'counted in managed memory that nothing had written'
 both hints counter 0 ''
 both hints host_pointer 0 'argument vector of kernel double_it has a pointer to host memory'
 both hints device_pointer 0 ''
+for way in copied argument managed; do
+    both hints virtual_$way 0 'handed an object with virtual functions to the device'
+done
+both hints virtual_of_the_device 0 ''
 both hints unwritten_flag 3 'status 3. Nothing has written to 1 bytes of managed memory'
 both hints failure 3 'ends with status 3'
 ./hints assertion >out 2>err

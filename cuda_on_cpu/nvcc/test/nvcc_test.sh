@@ -166,6 +166,77 @@ END
 echo 'extern __device__ int counter;' >shared_counter.cuh
 sed 's/counter.cuh/shared_counter.cuh/' count_a.cu >share_a.cu
 { sed 's/counter.cuh/shared_counter.cuh/' count_b.cu; echo '__device__ int counter;'; } >share_b.cu
+cat >table_a.cu <<'END'
+namespace lists { extern __constant__ float weights[4]; }
+extern __device__ int table[4];
+__global__ void read(int* out) { *out = table[1] + int(lists::weights[0]); }
+void run(int* out) { read<<<1, 1>>>(out); }
+END
+cat >table_b.cu <<'END'
+#include <cstdio>
+__device__ int table[4] = {0, 7};
+namespace lists { __constant__ float weights[4] = {5}; }
+static int other = 3;
+void run(int* out);
+int main() {
+    int* out;
+    cudaMallocManaged(&out, sizeof *out);
+    run(out);
+    cudaDeviceSynchronize();
+    printf("table %d\n", *out + other - 3);
+}
+END
+sed 's/extern __device__ int table/extern int other; static int table/; s/extern __constant__/static __constant__/' table_a.cu |
+    sed 's/table\[1\]/other/' >host_a.cu
+cat >answer.cu <<'END'
+#include <map>
+#include <string>
+__global__ void set(int* p) { *p = 42; }
+extern "C" int answer(void) {
+    std::map<std::string, int*> memory;
+    int result = 0;
+    cudaMalloc(&memory["result"], sizeof(int));
+    set<<<1, 1>>>(memory["result"]);
+    cudaMemcpy(&result, memory["result"], sizeof(int), cudaMemcpyDeviceToHost);
+    return result;
+}
+END
+cat >asks.c <<'END'
+#include <math.h>
+#include <stdio.h>
+int answer(void);
+int main(int count, char** arguments) {
+    (void)arguments;
+    printf("answer %d\n", answer() + (int)floor(sqrt(count)) - 1);
+    return 0;
+}
+END
+cat >names.cu <<'END'
+#include <cstdio>
+#include <cooperative_groups.h>
+#include <cuda_fp16.h>
+typedef struct stack_t { uint4* a; int top; } stack_t;
+enum sigval { first = 3 };
+struct sigaction { int top; };
+__global__ void k() { if (threadIdx.x == 1) __brkpt(); }
+int main() {
+    stack_t s{nullptr, first};
+    struct sigaction a{4};
+    k<<<1, 1>>>();
+    printf("names %d %ld\n", s.top + a.top, static_cast<long>(std::chrono::seconds(1).count()));
+    return cudaDeviceSynchronize();
+}
+END
+cat >brought.cu <<'END'
+#include <cub/cub.cuh>
+std::mutex one_at_a_time;
+int main() {
+    std::map<int, int> squares{{2, 4}};
+    std::set<int> numbers{squares[2]};
+    const auto since = std::chrono::steady_clock::now();
+    std::cout << "brought " << *numbers.begin() << (std::chrono::steady_clock::now() < since) << "\n";
+}
+END
 cat >from_c.c <<'END'
 #include <cuda_runtime.h>
 #include <stdio.h>
@@ -442,6 +513,13 @@ expect 'of several the last' 0 '' architectures "$nvcc" -gencode arch=compute_90
 expect 'counts' 0 $'list is 750\n__CUDA_ARCH__ is 900' '' ../architectures
 expect 'device variables of a header' 0 '' own_counters "$nvcc" count_a.cu count_b.cu -o own_counters
 expect 'are of each file' 0 'counter 0' '' ../own_counters
+expect 'variables that files share need -rdc=true' 1 "refers to 'table'" '' "$nvcc" table_a.cu table_b.cu -o table
+expect 'also those of a namespace' 1 "refers to 'lists::weights'" '' "$nvcc" table_b.cu table_a.cu -o table
+"$nvcc" -c table_a.cu table_b.cu
+expect 'and those of objects' 1 'compile all of them with -rdc=true' '' "$nvcc" table_a.o table_b.o -o table
+expect 'with it they are one' 0 'table 12' '' "$nvcc" -rdc=true -run table_a.cu table_b.cu -o ../table
+expect 'a function that nobody has is no such variable' 1 'undefined reference' '' "$nvcc" table_b.cu -o table
+[[ $("$nvcc" table_b.cu -o table 2>&1) != *-rdc* ]] || { echo 'FAILED: -rdc=true for a function'; failures=$((failures + 1)); }
 expect 'with -rdc=true' 0 '' shared_counter "$nvcc" -rdc=true share_a.cu share_b.cu -o shared_counter
 expect 'of all' 0 'counter 1' '' ../shared_counter
 expect 'the runtime API from C' 0 '' from_c "$nvcc" -Xcompiler -Wall,-Wextra,-pedantic,-Werror from_c.c -o from_c
@@ -483,6 +561,15 @@ expect '-MM leaves out the headers of the system' 0 $'a.o: a.cu square.cuh' '' "
 expect 'g++ links with -lcudart' 0 '' by_gxx g++ ../a.o ../b.o -L"$toolkit/lib64" -lcudart -o by_gxx
 expect 'and that runs' 0 'sum 25' '' ../by_gxx
 
+"$nvcc" -c answer.cu -o ../answer.o
+gcc -c asks.c -o ../asks.o
+expect 'gcc links with -lcudart' 0 '' by_gcc gcc ../asks.o ../answer.o -L"$toolkit/lib64" -lcudart -lm -o by_gcc
+expect 'and it runs' 0 'answer 42' '' ../by_gcc
+expect 'names of <csignal> are free' 0 'names 7 1' '' "$nvcc" -run names.cu -o ../names
+expect 'headers of C++ come with CUB' 0 'brought 40' '' "$nvcc" -run brought.cu -o ../brought
+expect '-cuda writes the translation' 0 '' 'hello.cu.cpp.ii pairs.cu.cpp.ii' "$nvcc" -cuda -include pairs.cuh hello.cu pairs.cu
+expect 'to the file of -o' 0 '' hello.ii "$nvcc" --cuda hello.cu -o hello.ii
+expect 'of each source by itself' 1 'A single input file is required' '' "$nvcc" -cuda hello.cu a.cu -o hello.ii
 expect '-cubin makes a module' 0 '' hello.cubin "$nvcc" -cubin -arch=sm_80 hello.cu
 expect 'a program that loads modules' 0 '' load "$nvcc" load.cpp -o load -lcuda
 expect 'it loads the module' 0 'hello from thread 1' '' ../load ../hello.cubin

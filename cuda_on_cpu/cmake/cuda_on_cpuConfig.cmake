@@ -2,7 +2,7 @@
 #
 #   cuda_on_cpu_add_executable(NAME SOURCE...)   a program; its .cu files are CUDA C++
 #   cuda_on_cpu::cuda_on_cpu                     headers and library, for .cpp files that call the runtime
-#   cuda_on_cpu::cublas, cufft, curand, cusparse, nccl  libraries of the toolkit, where this host has what they stand on
+#   cuda_on_cpu::cublas, cufft, curand, cusolver, cusparse, nccl  libraries of the toolkit, where this host has what they stand on
 #
 # Projects with the language CUDA need none of this: -DCMAKE_CUDA_COMPILER=<prefix>/lib/cuda_on_cpu/bin/nvcc.
 get_filename_component(CUDA_ON_CPU_HOME "${CMAKE_CURRENT_LIST_DIR}/../../cuda_on_cpu" ABSOLUTE)
@@ -47,6 +47,7 @@ endfunction()
 cuda_on_cpu_library(cublas OpenBLAS libopenblas-dev openblas)
 cuda_on_cpu_library(cufft FFTW libfftw3-dev fftw3 fftw3f)
 cuda_on_cpu_library(curand)
+cuda_on_cpu_library(cusolver OpenBLAS libopenblas-dev openblas)
 cuda_on_cpu_library(cusparse)
 cuda_on_cpu_library(nccl)
 

@@ -56,6 +56,7 @@
 #include "cuda_on_cpu/shift.h"
 #include "cuda_on_cpu/tensor_core.h"
 #include "cuda_on_cpu/texture_fetch.h"
+#include "cuda_on_cpu/texture_references.h"
 #include "cuda_on_cpu/thread.h"
 #include "cuda_on_cpu/warp.h"
 #include "cuda_runtime_api.h"

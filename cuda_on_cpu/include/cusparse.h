@@ -81,6 +81,18 @@ typedef enum {
     CUSPARSE_SPMM_CSR_ALG3 = 12
 } cusparseSpMMAlg_t;
 typedef enum { CUSPARSE_SPSV_ALG_DEFAULT = 0 } cusparseSpSVAlg_t;
+typedef enum { CUSPARSE_SPSM_ALG_DEFAULT = 0 } cusparseSpSMAlg_t;
+typedef enum { CUSPARSE_SDDMM_ALG_DEFAULT = 0 } cusparseSDDMMAlg_t;
+typedef enum {
+    CUSPARSE_SPGEMM_DEFAULT = 0,
+    CUSPARSE_SPGEMM_CSR_ALG_DETERMINITIC = 1,
+    CUSPARSE_SPGEMM_CSR_ALG_NONDETERMINITIC = 2,
+    CUSPARSE_SPGEMM_ALG1 = 3,
+    CUSPARSE_SPGEMM_ALG2 = 4,
+    CUSPARSE_SPGEMM_ALG3 = 5
+} cusparseSpGEMMAlg_t;
+typedef enum { CUSPARSE_SPSV_UPDATE_GENERAL = 0, CUSPARSE_SPSV_UPDATE_DIAGONAL = 1 } cusparseSpSVUpdate_t;
+typedef enum { CUSPARSE_SPSM_UPDATE_GENERAL = 0, CUSPARSE_SPSM_UPDATE_DIAGONAL = 1 } cusparseSpSMUpdate_t;
 typedef enum { CUSPARSE_SPARSETODENSE_ALG_DEFAULT = 0 } cusparseSparseToDenseAlg_t;
 typedef enum { CUSPARSE_DENSETOSPARSE_ALG_DEFAULT = 0 } cusparseDenseToSparseAlg_t;
 typedef enum { CUSPARSE_CSR2CSC_ALG_DEFAULT = 1, CUSPARSE_CSR2CSC_ALG1 = 1 } cusparseCsr2CscAlg_t;
@@ -90,7 +102,11 @@ typedef struct cusparseMatDescr* cusparseMatDescr_t;
 typedef struct cusparseSpMatDescr* cusparseSpMatDescr_t;
 typedef struct cusparseDnVecDescr* cusparseDnVecDescr_t;
 typedef struct cusparseDnMatDescr* cusparseDnMatDescr_t;
+typedef struct cusparseSpVecDescr* cusparseSpVecDescr_t;
 typedef struct cusparseSpSVDescr* cusparseSpSVDescr_t;
+typedef struct cusparseSpSMDescr* cusparseSpSMDescr_t;
+typedef struct cusparseSpGEMMDescr* cusparseSpGEMMDescr_t;
+typedef const struct cusparseSpVecDescr* cusparseConstSpVecDescr_t;
 typedef const struct cusparseSpMatDescr* cusparseConstSpMatDescr_t;
 typedef const struct cusparseDnVecDescr* cusparseConstDnVecDescr_t;
 typedef const struct cusparseDnMatDescr* cusparseConstDnMatDescr_t;
@@ -183,6 +199,92 @@ cusparseStatus_t cusparseDestroyDnMat(cusparseConstDnMatDescr_t matrix);
 cusparseStatus_t cusparseDnMatGetValues(cusparseDnMatDescr_t matrix, void** values);
 cusparseStatus_t cusparseDnMatSetValues(cusparseDnMatDescr_t matrix, void* values);
 
+// --- What a descriptor holds ----------------------------------------------------------------------------------------------
+
+cusparseStatus_t cusparseCsrGet(cusparseSpMatDescr_t matrix, int64_t* rows, int64_t* columns, int64_t* nnz,
+                                void** row_offsets, void** column_indices, void** values,
+                                cusparseIndexType_t* offsets_type, cusparseIndexType_t* indices_type,
+                                cusparseIndexBase_t* base, cudaDataType* type);
+cusparseStatus_t cusparseCscGet(cusparseSpMatDescr_t matrix, int64_t* rows, int64_t* columns, int64_t* nnz,
+                                void** column_offsets, void** row_indices, void** values,
+                                cusparseIndexType_t* offsets_type, cusparseIndexType_t* indices_type,
+                                cusparseIndexBase_t* base, cudaDataType* type);
+cusparseStatus_t cusparseCooGet(cusparseSpMatDescr_t matrix, int64_t* rows, int64_t* columns, int64_t* nnz,
+                                void** row_indices, void** column_indices, void** values,
+                                cusparseIndexType_t* indices_type, cusparseIndexBase_t* base,
+                                cudaDataType* type);
+cusparseStatus_t cusparseDnMatGet(cusparseDnMatDescr_t matrix, int64_t* rows, int64_t* columns,
+                                  int64_t* leading, void** values, cudaDataType* type,
+                                  cusparseOrder_t* order);
+cusparseStatus_t cusparseConstCsrGet(cusparseConstSpMatDescr_t matrix, int64_t* rows, int64_t* columns,
+                                     int64_t* nnz, const void** row_offsets, const void** column_indices,
+                                     const void** values, cusparseIndexType_t* offsets_type,
+                                     cusparseIndexType_t* indices_type, cusparseIndexBase_t* base,
+                                     cudaDataType* type);
+cusparseStatus_t cusparseConstCscGet(cusparseConstSpMatDescr_t matrix, int64_t* rows, int64_t* columns,
+                                     int64_t* nnz, const void** column_offsets, const void** row_indices,
+                                     const void** values, cusparseIndexType_t* offsets_type,
+                                     cusparseIndexType_t* indices_type, cusparseIndexBase_t* base,
+                                     cudaDataType* type);
+cusparseStatus_t cusparseConstCooGet(cusparseConstSpMatDescr_t matrix, int64_t* rows, int64_t* columns,
+                                     int64_t* nnz, const void** row_indices, const void** column_indices,
+                                     const void** values, cusparseIndexType_t* indices_type,
+                                     cusparseIndexBase_t* base, cudaDataType* type);
+cusparseStatus_t cusparseConstDnMatGet(cusparseConstDnMatDescr_t matrix, int64_t* rows, int64_t* columns,
+                                       int64_t* leading, const void** values, cudaDataType* type,
+                                       cusparseOrder_t* order);
+cusparseStatus_t cusparseConstSpMatGetValues(cusparseConstSpMatDescr_t matrix, const void** values);
+cusparseStatus_t cusparseConstDnMatGetValues(cusparseConstDnMatDescr_t matrix, const void** values);
+cusparseStatus_t cusparseConstDnVecGetValues(cusparseConstDnVecDescr_t vector, const void** values);
+cusparseStatus_t cusparseConstDnVecGet(cusparseConstDnVecDescr_t vector, int64_t* size, const void** values,
+                                       cudaDataType* type);
+cusparseStatus_t cusparseCreateConstCsc(cusparseConstSpMatDescr_t* matrix, int64_t rows, int64_t columns,
+                                        int64_t nnz, const void* column_offsets, const void* row_indices,
+                                        const void* values, cusparseIndexType_t offsets_type,
+                                        cusparseIndexType_t indices_type, cusparseIndexBase_t base,
+                                        cudaDataType type);
+cusparseStatus_t cusparseCreateConstCoo(cusparseConstSpMatDescr_t* matrix, int64_t rows, int64_t columns,
+                                        int64_t nnz, const void* row_indices, const void* column_indices,
+                                        const void* values, cusparseIndexType_t indices_type,
+                                        cusparseIndexBase_t base, cudaDataType type);
+
+// --- Sparse vectors -------------------------------------------------------------------------------------------------------
+
+cusparseStatus_t cusparseCreateSpVec(cusparseSpVecDescr_t* vector, int64_t size, int64_t nnz, void* indices,
+                                     void* values, cusparseIndexType_t indices_type, cusparseIndexBase_t base,
+                                     cudaDataType type);
+cusparseStatus_t cusparseCreateConstSpVec(cusparseConstSpVecDescr_t* vector, int64_t size, int64_t nnz,
+                                          const void* indices, const void* values,
+                                          cusparseIndexType_t indices_type, cusparseIndexBase_t base,
+                                          cudaDataType type);
+cusparseStatus_t cusparseDestroySpVec(cusparseConstSpVecDescr_t vector);
+cusparseStatus_t cusparseSpVecGet(cusparseSpVecDescr_t vector, int64_t* size, int64_t* nnz, void** indices,
+                                  void** values, cusparseIndexType_t* indices_type, cusparseIndexBase_t* base,
+                                  cudaDataType* type);
+cusparseStatus_t cusparseConstSpVecGet(cusparseConstSpVecDescr_t vector, int64_t* size, int64_t* nnz,
+                                       const void** indices, const void** values,
+                                       cusparseIndexType_t* indices_type, cusparseIndexBase_t* base,
+                                       cudaDataType* type);
+cusparseStatus_t cusparseSpVecGetIndexBase(cusparseConstSpVecDescr_t vector, cusparseIndexBase_t* base);
+cusparseStatus_t cusparseSpVecGetValues(cusparseSpVecDescr_t vector, void** values);
+cusparseStatus_t cusparseConstSpVecGetValues(cusparseConstSpVecDescr_t vector, const void** values);
+cusparseStatus_t cusparseSpVecSetValues(cusparseSpVecDescr_t vector, void* values);
+// y = alpha x + beta y; x = y at x's indices; y at x's indices = x; a rotation of x and y; and the
+// product of x and y.
+cusparseStatus_t cusparseAxpby(cusparseHandle_t handle, const void* alpha, cusparseConstSpVecDescr_t x,
+                               const void* beta, cusparseDnVecDescr_t y);
+cusparseStatus_t cusparseGather(cusparseHandle_t handle, cusparseConstDnVecDescr_t y, cusparseSpVecDescr_t x);
+cusparseStatus_t cusparseScatter(cusparseHandle_t handle, cusparseConstSpVecDescr_t x,
+                                 cusparseDnVecDescr_t y);
+cusparseStatus_t cusparseRot(cusparseHandle_t handle, const void* c, const void* s, cusparseSpVecDescr_t x,
+                             cusparseDnVecDescr_t y);
+cusparseStatus_t cusparseSpVV_bufferSize(cusparseHandle_t handle, cusparseOperation_t operation,
+                                         cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y,
+                                         const void* result, cudaDataType compute, size_t* size);
+cusparseStatus_t cusparseSpVV(cusparseHandle_t handle, cusparseOperation_t operation,
+                              cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y, void* result,
+                              cudaDataType compute, void* buffer);
+
 // --- y = alpha op(A) x + beta y, C = alpha op(A) op(B) + beta C, op(A) y = alpha x. With beta 0 the output is not read -----------
 
 cusparseStatus_t cusparseSpMV_bufferSize(cusparseHandle_t handle, cusparseOperation_t operation,
@@ -230,6 +332,101 @@ cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t
                                     cusparseConstSpMatDescr_t A, cusparseConstDnVecDescr_t x,
                                     cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t algorithm,
                                     cusparseSpSVDescr_t descriptor);
+// Other values for the system that was analysed: all of them, or those of the diagonal.
+cusparseStatus_t cusparseSpSV_updateMatrix(cusparseHandle_t handle, cusparseSpSVDescr_t descriptor,
+                                           void* values, cusparseSpSVUpdate_t part);
+// op(A) C = alpha op(B), as SpSV.
+cusparseStatus_t cusparseSpSM_createDescr(cusparseSpSMDescr_t* descriptor);
+cusparseStatus_t cusparseSpSM_destroyDescr(cusparseSpSMDescr_t descriptor);
+cusparseStatus_t cusparseSpSM_bufferSize(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                         cusparseOperation_t b_operation, const void* alpha,
+                                         cusparseConstSpMatDescr_t A, cusparseConstDnMatDescr_t B,
+                                         cusparseDnMatDescr_t C, cudaDataType compute,
+                                         cusparseSpSMAlg_t algorithm, cusparseSpSMDescr_t descriptor,
+                                         size_t* size);
+cusparseStatus_t cusparseSpSM_analysis(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                       cusparseOperation_t b_operation, const void* alpha,
+                                       cusparseConstSpMatDescr_t A, cusparseConstDnMatDescr_t B,
+                                       cusparseDnMatDescr_t C, cudaDataType compute,
+                                       cusparseSpSMAlg_t algorithm, cusparseSpSMDescr_t descriptor,
+                                       void* buffer);
+cusparseStatus_t cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                    cusparseOperation_t b_operation, const void* alpha,
+                                    cusparseConstSpMatDescr_t A, cusparseConstDnMatDescr_t B,
+                                    cusparseDnMatDescr_t C, cudaDataType compute, cusparseSpSMAlg_t algorithm,
+                                    cusparseSpSMDescr_t descriptor);
+
+// C = alpha A B + beta C for matrices in CSR. compute() counts: afterwards cusparseSpMatGetSize()
+// returns the number of values for which the arrays of C must have room, and copy() writes them.
+// The columns of a row ascend.
+cusparseStatus_t cusparseSpGEMM_createDescr(cusparseSpGEMMDescr_t* descriptor);
+cusparseStatus_t cusparseSpGEMM_destroyDescr(cusparseSpGEMMDescr_t descriptor);
+cusparseStatus_t cusparseSpGEMM_workEstimation(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                               cusparseOperation_t b_operation, const void* alpha,
+                                               cusparseConstSpMatDescr_t A, cusparseConstSpMatDescr_t B,
+                                               const void* beta, cusparseSpMatDescr_t C, cudaDataType compute,
+                                               cusparseSpGEMMAlg_t algorithm,
+                                               cusparseSpGEMMDescr_t descriptor, size_t* size, void* buffer);
+cusparseStatus_t cusparseSpGEMM_getNumProducts(cusparseSpGEMMDescr_t descriptor, int64_t* products);
+cusparseStatus_t cusparseSpGEMM_estimateMemory(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                               cusparseOperation_t b_operation, const void* alpha,
+                                               cusparseConstSpMatDescr_t A, cusparseConstSpMatDescr_t B,
+                                               const void* beta, cusparseSpMatDescr_t C, cudaDataType compute,
+                                               cusparseSpGEMMAlg_t algorithm,
+                                               cusparseSpGEMMDescr_t descriptor, float chunk_fraction,
+                                               size_t* size3, void* buffer3, size_t* size2);
+cusparseStatus_t cusparseSpGEMM_compute(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                        cusparseOperation_t b_operation, const void* alpha,
+                                        cusparseConstSpMatDescr_t A, cusparseConstSpMatDescr_t B,
+                                        const void* beta, cusparseSpMatDescr_t C, cudaDataType compute,
+                                        cusparseSpGEMMAlg_t algorithm, cusparseSpGEMMDescr_t descriptor,
+                                        size_t* size, void* buffer);
+cusparseStatus_t cusparseSpGEMM_copy(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                     cusparseOperation_t b_operation, const void* alpha,
+                                     cusparseConstSpMatDescr_t A, cusparseConstSpMatDescr_t B,
+                                     const void* beta, cusparseSpMatDescr_t C, cudaDataType compute,
+                                     cusparseSpGEMMAlg_t algorithm, cusparseSpGEMMDescr_t descriptor);
+// The same with a structure that is used again: nnz() counts, copy() writes the structure, and each
+// compute() the values.
+cusparseStatus_t cusparseSpGEMMreuse_workEstimation(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                                    cusparseOperation_t b_operation,
+                                                    cusparseConstSpMatDescr_t A, cusparseConstSpMatDescr_t B,
+                                                    cusparseSpMatDescr_t C, cusparseSpGEMMAlg_t algorithm,
+                                                    cusparseSpGEMMDescr_t descriptor, size_t* size,
+                                                    void* buffer);
+cusparseStatus_t cusparseSpGEMMreuse_nnz(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                         cusparseOperation_t b_operation, cusparseConstSpMatDescr_t A,
+                                         cusparseConstSpMatDescr_t B, cusparseSpMatDescr_t C,
+                                         cusparseSpGEMMAlg_t algorithm, cusparseSpGEMMDescr_t descriptor,
+                                         size_t* size2, void* buffer2, size_t* size3, void* buffer3,
+                                         size_t* size4, void* buffer4);
+cusparseStatus_t cusparseSpGEMMreuse_copy(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                          cusparseOperation_t b_operation, cusparseConstSpMatDescr_t A,
+                                          cusparseConstSpMatDescr_t B, cusparseSpMatDescr_t C,
+                                          cusparseSpGEMMAlg_t algorithm, cusparseSpGEMMDescr_t descriptor,
+                                          size_t* size5, void* buffer5);
+cusparseStatus_t cusparseSpGEMMreuse_compute(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                             cusparseOperation_t b_operation, const void* alpha,
+                                             cusparseConstSpMatDescr_t A, cusparseConstSpMatDescr_t B,
+                                             const void* beta, cusparseSpMatDescr_t C, cudaDataType compute,
+                                             cusparseSpGEMMAlg_t algorithm, cusparseSpGEMMDescr_t descriptor);
+
+// C = alpha (op(A) op(B)) at the places of C + beta C, for dense A and B.
+cusparseStatus_t cusparseSDDMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                          cusparseOperation_t b_operation, const void* alpha,
+                                          cusparseConstDnMatDescr_t A, cusparseConstDnMatDescr_t B,
+                                          const void* beta, cusparseSpMatDescr_t C, cudaDataType compute,
+                                          cusparseSDDMMAlg_t algorithm, size_t* size);
+cusparseStatus_t cusparseSDDMM_preprocess(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                                          cusparseOperation_t b_operation, const void* alpha,
+                                          cusparseConstDnMatDescr_t A, cusparseConstDnMatDescr_t B,
+                                          const void* beta, cusparseSpMatDescr_t C, cudaDataType compute,
+                                          cusparseSDDMMAlg_t algorithm, void* buffer);
+cusparseStatus_t cusparseSDDMM(cusparseHandle_t handle, cusparseOperation_t a_operation,
+                               cusparseOperation_t b_operation, const void* alpha,
+                               cusparseConstDnMatDescr_t A, cusparseConstDnMatDescr_t B, const void* beta,
+                               cusparseSpMatDescr_t C, cudaDataType compute, cusparseSDDMMAlg_t algorithm,
+                               void* buffer);
 
 // --- Conversions ---------------------------------------------------------------------------------------------------------
 

@@ -82,7 +82,7 @@ void append(Arguments& to, const Arguments& more) {
 // not exist on the CPU.
 constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt", "culibos",
                                               "nvToolsExt"};
-constexpr std::string_view kMissingLibraries[] = {"cusolver", "cudnn", "nvjitlink", "npp"};
+constexpr std::string_view kMissingLibraries[] = {"cusolverMg", "cudnn", "nvjitlink", "npp"};
 
 // Libraries for programs that load modules.
 constexpr std::string_view kModuleLibraries[] = {"cuda", "nvrtc", "nvrtc_static", "nvrtc-builtins_static"};
@@ -97,7 +97,7 @@ void add_library(Command& command, const std::string& name) {
         throw UsageError(
             "'-l" + name +
             "': this library of the CUDA Toolkit does not exist on the CPU; here are the CUDA runtime, "
-            "cuBLAS, cuSPARSE, cuRAND, cuFFT and NCCL");
+            "cuBLAS, cuSOLVER, cuSPARSE, cuRAND, cuFFT and NCCL");
     command.link_inputs.push_back("-l" + name);
 }
 

@@ -767,17 +767,41 @@ std::string text_of_error(std::string_view input) {
     return "no error";
 }
 
-TEST(Errors, ATextureReferenceIsReportedInOneSentence) {
-    for (const char* program : {"\ntexture<float, 2, cudaReadModeElementType> pixels;\n",
-                                "\nvoid f() { cudaBindTexture(0, t, p, n); }\n",
-                                "\nvoid f() { cudaBindTextureToArray(t, a); }\n"}) {
-        EXPECT_TRUE(contains(text_of_error(program), "texture references were removed in CUDA 12"))
-            << program;
-        EXPECT_EQ(line_of_error(program), 2);
+TEST(TextureReferences, AreVariablesOfTheFileAndHaveTheirNames) {
+    for (const char* program :
+         {"texture<float> image;", "static texture<float, 2> image;", "::texture<float4, 1> image;",
+          "texture<unsigned char, 2, cudaReadModeNormalizedFloat> image(1, cudaFilterModeLinear);",
+          "namespace n { texture<float> image, other; }", "texture<ns::pixel, cudaTextureType2D> image;"}) {
+        const std::string translated = gnu(program);
+        EXPECT_TRUE(contains(translated, "static")) << translated;
+        EXPECT_TRUE(contains(translated, "cuda_on_cpu::TextureReference<")) << translated;
+        EXPECT_TRUE(contains(translated, "NameOfTexture cuda_on_cpu_name_of_image(image, \"image\");"))
+            << translated;
+        EXPECT_FALSE(contains(translated, "static static")) << translated;
     }
-    EXPECT_EQ(text_of_error("template <class T> struct texture {};\ntexture<float> own; cudaReadMode m;"),
-              "no error");
-    EXPECT_EQ(text_of_error("struct texture {}; bool less = texture < 3;"), "no error");
+    EXPECT_TRUE(contains(gnu("namespace n { texture<float> image, other; }"), "(other, \"other\");"));
+    EXPECT_EQ(lines_of(gnu("texture<float,\n 2>\nimage;\n")), lines_of("texture<float,\n 2>\nimage;\n"));
+}
+
+TEST(TextureReferences, OtherUsesOfTheTypeAreTranslatedToo) {
+    for (const char* program :
+         {"void bind(const texture<float, 2>& t);", "extern texture<float> image;",
+          "template <class T> struct Of { texture<T>* t; };", "void f() { g<texture<float>>(); }"}) {
+        const std::string translated = gnu(program);
+        EXPECT_TRUE(contains(translated, "::cuda_on_cpu::TextureReference<")) << translated;
+        EXPECT_FALSE(contains(translated, "NameOfTexture")) << translated;
+        EXPECT_FALSE(contains(translated, "static")) << translated;
+    }
+}
+
+TEST(TextureReferences, AProgramsOwnTextureStays) {
+    for (const char* program :
+         {"template <class T> struct texture {};\ntexture<float> own;", "sf::texture<float> own;",
+          "template <class T> using texture = T;\ntexture<float> own;", "bool b = texture < 3 && x > y;",
+          "int f(int texture, int n) { return texture < n; }", "bool g(S s) { return s.texture<float>(0); }",
+          "template <class texture> void f(texture t);", "bool h() { return texture < a.x || b > c; }"}) {
+        EXPECT_FALSE(contains(gnu(program), "TextureReference")) << program;
+    }
 }
 
 TEST(Errors, ALaunchOfAFunctionThatIsNoKernelNamesItAndItsDefinition) {

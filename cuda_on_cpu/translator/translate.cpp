@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <optional>
 
 #include "parts.hpp"
 
@@ -98,7 +99,8 @@ class Translation : Rewriter {
     void translate_word(std::size_t i);
     void mark_unused_result(std::size_t name);
     void tell_of_allocation(std::size_t i);
-    void tell_of_texture_reference(std::size_t word) const;
+    bool declares_own_texture() const;
+    void translate_texture_reference(std::size_t word);
     void tell_of_removed_property(std::size_t i);
     void return_from_main(std::size_t name);
     bool in_lambda(std::size_t i, std::size_t function) const;
@@ -106,6 +108,7 @@ class Translation : Rewriter {
     void remove_casts_of_kernels(std::size_t function);
 
     Dialect dialect_;
+    std::optional<bool> own_texture_;
     AsmStatements asm_statements_;
     DeviceDeclarations device_declarations_;
     HostFunctions host_functions_;
@@ -183,8 +186,8 @@ void Translation::translate_word(std::size_t i) {
         waiting_loops_.translate_goto(i);
     } else if (is_removed_property(word.text)) {
         tell_of_removed_property(i);
-    } else if (word.is("texture") || word.text.starts_with("cudaBindTexture")) {
-        tell_of_texture_reference(i);
+    } else if (word.is("texture")) {
+        translate_texture_reference(i);
     } else if (word.is("main")) {
         return_from_main(i);
     } else if (takes_kernel(word.text)) {
@@ -230,21 +233,79 @@ void Translation::tell_of_allocation(std::size_t i) {
     after_[body] += kMayShow;
 }
 
-// `texture<float, 2, cudaReadModeElementType> name;` and its uses. Programs may have their own
-// class with the name `texture`.
-void Translation::tell_of_texture_reference(std::size_t word) const {
-    std::size_t i = tokens_.next(word);
-    if (tokens_[word].is("texture")) {
-        if (!tokens_.is(i, "<")) return;
-        while (i < tokens_.size() && !tokens_[i].is(";") && !tokens_[i].text.starts_with("cudaReadMode"))
-            ++i;
-        if (i >= tokens_.size() || tokens_[i].is(";")) return;
-    } else if (!tokens_.is(i, "(")) {
-        return;
+// Programs may have their own class or alias with the name `texture`.
+bool Translation::declares_own_texture() const {
+    static constexpr std::array<std::string_view, 6> kTypes = {"struct", "class",    "union",
+                                                               "using",  "typename", "enum"};
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+        if (!tokens_[i].is("texture")) continue;
+        const std::size_t before = tokens_.previous(i);
+        if (before != kNone && one_of(tokens_[before].text, kTypes)) return true;
     }
-    fail(word,
-         "texture references were removed in CUDA 12: make a cudaTextureObject_t with "
-         "cudaCreateTextureObject(), hand it to the kernel and read it with tex2D<float>(object, x, y)");
+    return false;
+}
+
+// `texture<float, 2, cudaReadModeElementType> name;` at file scope, which is a variable of this
+// file, and other uses of the type.
+void Translation::translate_texture_reference(std::size_t word) {
+    const std::size_t open = tokens_.next(word);
+    if (!tokens_.is(open, "<") || is_member(word)) return;
+    std::size_t begin = word;  // `::texture`, and not `other::texture`
+    if (const std::size_t colon = tokens_.previous(word); tokens_.is(colon, ":")) {
+        begin = tokens_.previous(colon);
+        const std::size_t scope = tokens_.previous(begin);
+        if (scope != kNone && tokens_[scope].kind == TokenKind::identifier &&
+            !one_of(tokens_[scope].text, std::array<std::string_view, 3>{"static", "const", "extern"}))
+            return;
+    }
+    // Of a type: `texture < a && b > c` compares.
+    static constexpr std::array<std::string_view, 6> kInArguments = {"<", ">", ",", ":", "::", "*"};
+    std::size_t close = open;
+    for (int depth = 1; depth > 0;) {
+        close = tokens_.next(close);
+        if (close == kNone || close >= tokens_.size()) return;
+        const Token& token = tokens_[close];
+        if (token.kind == TokenKind::punctuation && !one_of(token.text, kInArguments)) return;
+        depth += tokens_[close].is("<") ? 1 : tokens_[close].is(">") ? -1 : 0;
+    }
+    if (!own_texture_) own_texture_ = declares_own_texture();
+    if (*own_texture_) return;
+    text_[word] = begin == word ? "::cuda_on_cpu::TextureReference" : "cuda_on_cpu::TextureReference";
+    if (told_of_.insert(tokens_[word].text).second) {
+        warn(word,
+             "texture references were removed in CUDA 12: make a cudaTextureObject_t with "
+             "cudaCreateTextureObject(), pass it to the kernel and read it with tex2D<float>(object, x, y)");
+    }
+    const std::size_t name = tokens_.next(close);
+    if (name == kNone || tokens_[name].kind != TokenKind::identifier ||
+        !is_namespace(tokens_.enclosing_brace(word)))
+        return;
+    const std::size_t first = declaration_begin(word);
+    bool is_static = false;
+    for (std::size_t p = first; p < begin; ++p) {
+        if (!tokens_[p].significant()) continue;
+        if (tokens_[p].is("extern") || tokens_[p].is("template") || tokens_[p].is("typedef") ||
+            tokens_[p].is("using") || tokens_[p].is("("))
+            return;
+        is_static = is_static || tokens_[p].is("static");
+    }
+    const std::size_t end = end_of_statement(name);
+    if (end == kNone || end >= tokens_.size() || !tokens_[end].is(";")) return;
+    std::string names;
+    for (const Range& declarator : split({name, end})) {
+        const std::size_t one = next_in(declarator);
+        if (one == kNone || tokens_[one].kind != TokenKind::identifier) return;
+        const std::string text(tokens_[one].text);
+        names += " static const ::cuda_on_cpu::NameOfTexture cuda_on_cpu_name_of_" + text + "(" + text +
+                 ", \"" + text + "\");";
+    }
+    if (tokens_.is(tokens_.next(name), "(")) {
+        // A function that returns a reference, or arguments of the constructor?
+        const std::size_t after = tokens_.next(closing(tokens_.next(name)));
+        if (!tokens_.is(after, ";") && !tokens_.is(after, ",")) return;
+    }
+    if (!is_static) text_[begin].insert(0, "static ");
+    after_[end] += names;
 }
 
 void Translation::tell_of_removed_property(std::size_t i) {

@@ -92,12 +92,13 @@ bool is_up_to_date(const fs::path& object, const fs::path& rule, const Compiler&
 }
 
 // A library of the CUDA Toolkit is linked where the program includes its header.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kLibraries = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kLibraries = {{
     {"cublas_v2.h", "cublas"},
     {"cublasLt.h", "cublasLt"},
     {"cuda.h", "cuda"},
     {"cufft.h", "cufft"},
     {"curand.h", "curand"},
+    {"cusolverDn.h", "cusolver"},
     {"cusparse.h", "cusparse"},
     {"nccl.h", "nccl"},
     {"nvrtc.h", "nvrtc"},

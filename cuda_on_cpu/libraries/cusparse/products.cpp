@@ -122,30 +122,12 @@ cusparseStatus_t solve(const char* function, cusparseHandle_t handle, cusparseOp
     return with_type(A.type, [&](auto type) {
         using T = decltype(type);
         return run(handle, function, std::move(regions), [=, a = scalar<T>(handle, alpha)] {
-            struct Entry {
-                int64_t column;
-                Wide<T> value;
-            };
-            const bool lower = (A.fill == CUSPARSE_FILL_MODE_LOWER) == is_plain(operation);
-            const bool unit = A.diagonal == CUSPARSE_DIAG_TYPE_UNIT;
-            // The triangle of op(A) without its diagonal.
-            std::vector<std::vector<Entry>> rows(A.rows);
-            std::vector<Wide<T>> diagonal(A.rows, unit ? Wide<T>{1} : Wide<T>{});
-            const bool done = entries<T>(function, A, [&](int64_t row, int64_t column, T value) {
-                if (!is_plain(operation)) std::swap(row, column);
-                if (row == column && !unit) diagonal[row] += operated(operation, value);
-                if (lower ? column < row : column > row)
-                    rows[row].push_back({column, operated(operation, value)});
-            });
-            if (!done) return false;
+            Triangle<T> triangle;
+            if (!read_triangle(function, A, operation, triangle)) return false;
             std::vector<Wide<T>> solution(A.rows);
-            for (int64_t step = 0; step < A.rows; ++step) {
-                const int64_t row = lower ? step : A.rows - 1 - step;
-                Wide<T> rest = Wide<T>(a()) * Wide<T>(static_cast<const T*>(x.values)[row]);
-                for (const Entry& entry : rows[row])
-                    rest -= entry.value * solution[entry.column];
-                solution[row] = rest / diagonal[row];
-            }
+            solve_triangle<T>(triangle, solution, [&](int64_t row) {
+                return Wide<T>(a()) * Wide<T>(static_cast<const T*>(x.values)[row]);
+            });
             for (int64_t i = 0; i < A.rows; ++i)
                 static_cast<T*>(y.values)[i] = narrowed<T>(solution[i]);
             return true;
@@ -227,7 +209,36 @@ cusparseStatus_t cusparseSpSV_analysis(cusparseHandle_t handle, cusparseOperatio
                                        cusparseSpSVDescr_t descriptor, void*) {
     CUSPARSE_TRY(check_system(__func__, handle, operation, alpha, A, x, y, compute, descriptor));
     descriptor->analysed = true;
+    descriptor->matrix = *A;
     return CUSPARSE_STATUS_SUCCESS;
+}
+cusparseStatus_t cusparseSpSV_updateMatrix(cusparseHandle_t handle, cusparseSpSVDescr_t descriptor,
+                                           void* values, cusparseSpSVUpdate_t part) {
+    CUSPARSE_TRY(check_handle(__func__, handle));
+    CUSPARSE_TRY(check_given(__func__, descriptor, values));
+    if (!descriptor->analysed)
+        return refuse(CUSPARSE_STATUS_INVALID_VALUE, __func__,
+                      "the system has not been analysed; expected cusparseSpSV_analysis before");
+    const Matrix& A = descriptor->matrix;
+    const bool diagonal = part == CUSPARSE_SPSV_UPDATE_DIAGONAL;
+    std::vector<Region> regions = regions_of(A);
+    regions[2].written = true;
+    regions.push_back(region_of("the new values", values, size_of(A.type) * (diagonal ? A.rows : A.nnz)));
+    return with_type(A.type, [&, function = __func__](auto type) {
+        using T = decltype(type);
+        return run(handle, function, std::move(regions), [=] {
+            T* const to = static_cast<T*>(A.values);
+            const T* const from = static_cast<const T*>(values);
+            int64_t i = 0;
+            return entries<T>(function, A, [&](int64_t row, int64_t column, T) {
+                if (!diagonal)
+                    to[i] = from[i];
+                else if (row == column)
+                    to[i] = from[row];
+                ++i;
+            });
+        });
+    });
 }
 cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t operation, const void* alpha,
                                     cusparseConstSpMatDescr_t A, cusparseConstDnVecDescr_t x,

@@ -60,7 +60,7 @@ struct cusparseDnMatDescr {
 
 struct cusparseSpSVDescr {
     bool analysed = false;
-    void* values = nullptr;
+    cusparseSpMatDescr matrix{};
 };
 
 namespace cuda_on_cpu::sparse {
@@ -392,6 +392,44 @@ inline cusparseStatus_t buffer_size(cusparseHandle_t handle, const char* functio
     constexpr size_t kSome = 256;
     *size = kSome;
     return CUSPARSE_STATUS_SUCCESS;
+}
+
+// The triangle of op(A) that its attributes name: the rows without the diagonal, and the diagonal.
+template <class T>
+struct Triangle {
+    struct Entry {
+        int64_t column;
+        Wide<T> value;
+    };
+    bool lower = true;
+    std::vector<std::vector<Entry>> rows;
+    std::vector<Wide<T>> diagonal;
+};
+template <class T>
+bool read_triangle(const char* function, const Matrix& A, cusparseOperation_t operation,
+                   Triangle<T>& triangle) {
+    triangle.lower = (A.fill == CUSPARSE_FILL_MODE_LOWER) == is_plain(operation);
+    const bool unit = A.diagonal == CUSPARSE_DIAG_TYPE_UNIT;
+    triangle.rows.resize(A.rows);
+    triangle.diagonal.assign(A.rows, unit ? Wide<T>{1} : Wide<T>{});
+    return entries<T>(function, A, [&](int64_t row, int64_t column, T value) {
+        if (!is_plain(operation)) std::swap(row, column);
+        if (row == column && !unit) triangle.diagonal[row] += operated(operation, value);
+        if (triangle.lower ? column < row : column > row)
+            triangle.rows[row].push_back({column, operated(operation, value)});
+    });
+}
+// `right(row)`: the right side.
+template <class T, class Right>
+void solve_triangle(const Triangle<T>& triangle, std::vector<Wide<T>>& solution, Right right) {
+    const auto rows = static_cast<int64_t>(triangle.rows.size());
+    for (int64_t step = 0; step < rows; ++step) {
+        const int64_t row = triangle.lower ? step : rows - 1 - step;
+        Wide<T> rest = right(row);
+        for (const auto& entry : triangle.rows[row])
+            rest -= entry.value * solution[entry.column];
+        solution[row] = rest / triangle.diagonal[row];
+    }
 }
 
 }  // namespace cuda_on_cpu::sparse

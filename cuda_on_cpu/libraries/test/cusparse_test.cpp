@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <complex>
+#include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -411,6 +413,459 @@ TEST_F(Sparse, FromRowsToColumnsAndFromOffsetsToIndices) {
                   CUSPARSE_STATUS_SUCCESS);
         EXPECT_EQ(row_offsets.values(), rows.outer);
     }
+}
+
+// --- Sparse vectors, products of sparse matrices, systems with several right sides -------------------
+
+template <class T>
+void test_sparse_vectors(cusparseHandle_t handle) {
+    constexpr int kSize = 11;
+    for (const int base : {0, 1}) {
+        std::vector<int64_t> indices;
+        std::vector<T> values, y, expected;
+        for (const int i : {7, 0, 10, 3}) {
+            indices.push_back(i + base);
+            values.push_back(number<T>(i));
+        }
+        for (int i = 0; i < kSize; ++i)
+            y.push_back(number<T>(20 + i));
+        const Device<int64_t> device_indices(indices);
+        const Device<T> x_values(values), y_values(y);
+        cusparseSpVecDescr_t x;
+        cusparseDnVecDescr_t dense;
+        ASSERT_EQ(cusparseCreateSpVec(&x, kSize, 4, device_indices.data(), x_values.data(),
+                                      CUSPARSE_INDEX_64I, static_cast<cusparseIndexBase_t>(base), kType<T>),
+                  CUSPARSE_STATUS_SUCCESS);
+        ASSERT_EQ(cusparseCreateDnVec(&dense, kSize, y_values.data(), kType<T>), CUSPARSE_STATUS_SUCCESS);
+
+        const T alpha = number<T>(3), beta = number<T>(5);
+        expected = y;
+        for (T& value : expected)
+            value *= beta;
+        for (int i = 0; i < 4; ++i)
+            expected[indices[i] - base] += alpha * values[i];
+        ASSERT_EQ(cusparseAxpby(handle, &alpha, x, &beta, dense), CUSPARSE_STATUS_SUCCESS);
+        expect_near(y_values.values(), expected, "Axpby");
+
+        y = y_values.values();
+        for (const cusparseOperation_t operation : kOperations) {
+            T sum{}, got{};
+            for (int i = 0; i < 4; ++i)
+                sum += (operation == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE ? op(operation, values[i])
+                                                                            : values[i]) *
+                       y[indices[i] - base];
+            size_t size = 0;
+            ASSERT_EQ(cusparseSpVV_bufferSize(handle, operation, x, dense, &got, kType<T>, &size),
+                      CUSPARSE_STATUS_SUCCESS);
+            ASSERT_EQ(cusparseSpVV(handle, operation, x, dense, &got, kType<T>, nullptr),
+                      CUSPARSE_STATUS_SUCCESS);
+            expect_near(std::vector<T>{got}, std::vector<T>{sum}, "SpVV");
+        }
+
+        ASSERT_EQ(cusparseScatter(handle, x, dense), CUSPARSE_STATUS_SUCCESS);
+        for (int i = 0; i < 4; ++i)
+            y[indices[i] - base] = values[i];
+        EXPECT_EQ(y_values.values(), y);
+        const Device<T> gathered(std::vector<T>(4, T(NAN)));
+        ASSERT_EQ(cusparseSpVecSetValues(x, gathered.data()), CUSPARSE_STATUS_SUCCESS);
+        ASSERT_EQ(cusparseGather(handle, dense, x), CUSPARSE_STATUS_SUCCESS);
+        EXPECT_EQ(gathered.values(), values);
+
+        const T c = number<T>(1), s = number<T>(2);
+        ASSERT_EQ(cusparseRot(handle, &c, &s, x, dense), CUSPARSE_STATUS_SUCCESS);
+        std::vector<T> rotated = values;
+        for (int i = 0; i < 4; ++i) {
+            T& other = y[indices[i] - base];
+            rotated[i] = c * values[i] + s * other;
+            other = c * other - op(CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE, s) * values[i];
+        }
+        expect_near(gathered.values(), rotated, "Rot, x");
+        expect_near(y_values.values(), y, "Rot, y");
+
+        int64_t size = 0, nnz = 0;
+        void *found_indices = nullptr, *found_values = nullptr;
+        cusparseIndexType_t index_type;
+        cusparseIndexBase_t index_base;
+        cudaDataType type;
+        ASSERT_EQ(
+            cusparseSpVecGet(x, &size, &nnz, &found_indices, &found_values, &index_type, &index_base, &type),
+            CUSPARSE_STATUS_SUCCESS);
+        EXPECT_EQ(size, kSize);
+        EXPECT_EQ(nnz, 4);
+        EXPECT_EQ(found_indices, device_indices.data());
+        EXPECT_EQ(found_values, gathered.data());
+        EXPECT_EQ(index_base, base);
+        EXPECT_EQ(type, kType<T>);
+        cusparseDestroySpVec(x);
+        cusparseDestroyDnVec(dense);
+    }
+}
+TEST_F(Sparse, Vectors) {
+    test_sparse_vectors<float>(handle_);
+    test_sparse_vectors<double>(handle_);
+    test_sparse_vectors<std::complex<float>>(handle_);
+    test_sparse_vectors<std::complex<double>>(handle_);
+}
+
+TEST_F(Sparse, AnIndexOutsideTheVectorIsReported) {
+    const Device<int> indices({1, 5});
+    const Device<float> values({1, 2}), y{std::vector<float>(5)};
+    cusparseSpVecDescr_t x;
+    cusparseDnVecDescr_t dense;
+    cusparseCreateSpVec(&x, 5, 2, indices.data(), values.data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                        CUDA_R_32F);
+    cusparseCreateDnVec(&dense, 5, y.data(), CUDA_R_32F);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(cusparseScatter(handle_, x, dense), CUSPARSE_STATUS_SUCCESS);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+    const std::string told = testing::internal::GetCapturedStderr();
+    EXPECT_NE(
+        told.find("cusparseScatter: element 1 of the indices of the sparse vector is 5; expected 0 to 4"),
+        std::string::npos)
+        << told;
+    cudaDeviceReset();
+    cudaGetLastError();
+    cusparseDestroySpVec(x);
+    cusparseDestroyDnVec(dense);
+}
+
+// A matrix of any shape in CSR, with the entries that `stored` names; and dense, by rows.
+template <class T>
+struct Csr {
+    template <class Stored>
+    Csr(int rows_, int columns_, int base, int seed, Stored stored)
+        : rows(rows_), columns(columns_), dense(rows * columns) {
+        std::vector<int> offsets{base}, indices;
+        std::vector<T> all;
+        for (int row = 0; row < rows; ++row) {
+            for (int column = 0; column < columns; ++column) {
+                if (!stored(row, column)) continue;
+                dense[row * columns + column] = number<T>(row * columns + column + seed);
+                indices.push_back(column + base);
+                all.push_back(dense[row * columns + column]);
+            }
+            offsets.push_back(static_cast<int>(indices.size()) + base);
+        }
+        outer = std::make_unique<Device<int>>(offsets);
+        inner = std::make_unique<Device<int>>(indices);
+        values = std::make_unique<Device<T>>(all);
+        EXPECT_EQ(cusparseCreateCsr(&matrix, rows, columns, static_cast<int64_t>(all.size()), outer->data(),
+                                    inner->data(), values->data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                                    static_cast<cusparseIndexBase_t>(base), kType<T>),
+                  CUSPARSE_STATUS_SUCCESS);
+    }
+    ~Csr() { cusparseDestroySpMat(matrix); }
+    Csr(const Csr&) = delete;
+    int rows, columns;
+    std::vector<T> dense;
+    std::unique_ptr<Device<int>> outer, inner;
+    std::unique_ptr<Device<T>> values;
+    cusparseSpMatDescr_t matrix = nullptr;
+};
+
+template <class T>
+void test_spgemm(cusparseHandle_t handle, int base, bool reuse) {
+    constexpr int kM = 6, kK = 5, kN = 7;
+    // Row 2 of A is empty, as is column 3 of B; A B has a place whose products cancel in no type.
+    const Csr<T> A(kM, kK, base, 0, [](int row, int column) { return row != 2 && (row + column) % 2 == 0; });
+    const Csr<T> B(kK, kN, 1 - base, 9,
+                   [](int row, int column) { return column != 3 && (row * 2 + column) % 3 != 1; });
+    const T alpha = number<T>(4), zero{};
+    const Device<int> offsets(std::vector<int>(kM + 1, -1));
+    cusparseSpMatDescr_t C;
+    ASSERT_EQ(cusparseCreateCsr(&C, kM, kN, 0, offsets.data(), nullptr, nullptr, CUSPARSE_INDEX_32I,
+                                CUSPARSE_INDEX_32I, static_cast<cusparseIndexBase_t>(base), kType<T>),
+              CUSPARSE_STATUS_SUCCESS);
+    cusparseSpGEMMDescr_t descriptor;
+    ASSERT_EQ(cusparseSpGEMM_createDescr(&descriptor), CUSPARSE_STATUS_SUCCESS);
+    constexpr auto kN_ = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    constexpr auto kAlgorithm = CUSPARSE_SPGEMM_DEFAULT;
+    size_t sizes[4] = {};
+    if (reuse) {
+        ASSERT_EQ(cusparseSpGEMMreuse_workEstimation(handle, kN_, kN_, A.matrix, B.matrix, C, kAlgorithm,
+                                                     descriptor, &sizes[0], nullptr),
+                  CUSPARSE_STATUS_SUCCESS);
+        const Device<char> buffer{std::vector<char>(sizes[0])};
+        ASSERT_EQ(cusparseSpGEMMreuse_workEstimation(handle, kN_, kN_, A.matrix, B.matrix, C, kAlgorithm,
+                                                     descriptor, &sizes[0], buffer.data()),
+                  CUSPARSE_STATUS_SUCCESS);
+        for (void* const each : {static_cast<char*>(nullptr), buffer.data()}) {
+            ASSERT_EQ(cusparseSpGEMMreuse_nnz(handle, kN_, kN_, A.matrix, B.matrix, C, kAlgorithm, descriptor,
+                                              &sizes[1], each, &sizes[2], each, &sizes[3], each),
+                      CUSPARSE_STATUS_SUCCESS);
+        }
+    } else {
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(cusparseSpGEMM_copy(handle, kN_, kN_, &alpha, A.matrix, B.matrix, &zero, C, kType<T>,
+                                      kAlgorithm, descriptor),
+                  CUSPARSE_STATUS_INVALID_VALUE);
+        EXPECT_NE(testing::internal::GetCapturedStderr().find("expected cusparseSpGEMM_compute before"),
+                  std::string::npos);
+        ASSERT_EQ(cusparseSpGEMM_workEstimation(handle, kN_, kN_, &alpha, A.matrix, B.matrix, &zero, C,
+                                                kType<T>, kAlgorithm, descriptor, &sizes[0], nullptr),
+                  CUSPARSE_STATUS_SUCCESS);
+        const Device<char> buffer{std::vector<char>(sizes[0])};
+        ASSERT_EQ(cusparseSpGEMM_workEstimation(handle, kN_, kN_, &alpha, A.matrix, B.matrix, &zero, C,
+                                                kType<T>, kAlgorithm, descriptor, &sizes[0], buffer.data()),
+                  CUSPARSE_STATUS_SUCCESS);
+        for (void* const each : {static_cast<char*>(nullptr), buffer.data()}) {
+            ASSERT_EQ(cusparseSpGEMM_compute(handle, kN_, kN_, &alpha, A.matrix, B.matrix, &zero, C, kType<T>,
+                                             kAlgorithm, descriptor, &sizes[1], each),
+                      CUSPARSE_STATUS_SUCCESS);
+        }
+    }
+    // The plain product, and where it has entries.
+    std::vector<T> product(kM * kN);
+    std::vector<int> expected_offsets{base}, expected_columns;
+    int64_t products = 0;
+    for (int row = 0; row < kM; ++row) {
+        for (int column = 0; column < kN; ++column) {
+            bool any = false;
+            for (int k = 0; k < kK; ++k) {
+                const T a = A.dense[row * kK + k], b = B.dense[k * kN + column];
+                if (a == T{} || b == T{}) continue;
+                any = true;
+                ++products;
+                product[row * kN + column] += a * b;
+            }
+            if (any) expected_columns.push_back(column + base);
+        }
+        expected_offsets.push_back(static_cast<int>(expected_columns.size()) + base);
+    }
+    int64_t rows = 0, columns = 0, nnz = 0, counted = 0;
+    cusparseSpMatGetSize(C, &rows, &columns, &nnz);
+    ASSERT_EQ(nnz, static_cast<int64_t>(expected_columns.size()));
+    ASSERT_EQ(cusparseSpGEMM_getNumProducts(descriptor, &counted), CUSPARSE_STATUS_SUCCESS);
+    EXPECT_EQ(counted, products);
+    const Device<int> inner(std::vector<int>(nnz, -1));
+    const Device<T> values(std::vector<T>(nnz, T(NAN)));
+    ASSERT_EQ(cusparseCsrSetPointers(C, offsets.data(), inner.data(), values.data()),
+              CUSPARSE_STATUS_SUCCESS);
+    if (reuse) {
+        size_t size5 = 0;
+        const Device<char> buffer{std::vector<char>(1)};
+        ASSERT_EQ(cusparseSpGEMMreuse_copy(handle, kN_, kN_, A.matrix, B.matrix, C, kAlgorithm, descriptor,
+                                           &size5, buffer.data()),
+                  CUSPARSE_STATUS_SUCCESS);
+        ASSERT_EQ(cusparseSpGEMMreuse_compute(handle, kN_, kN_, &alpha, A.matrix, B.matrix, &zero, C,
+                                              kType<T>, kAlgorithm, descriptor),
+                  CUSPARSE_STATUS_SUCCESS);
+    } else {
+        ASSERT_EQ(cusparseSpGEMM_copy(handle, kN_, kN_, &alpha, A.matrix, B.matrix, &zero, C, kType<T>,
+                                      kAlgorithm, descriptor),
+                  CUSPARSE_STATUS_SUCCESS);
+    }
+    EXPECT_EQ(offsets.values(), expected_offsets);
+    EXPECT_EQ(inner.values(), expected_columns);
+    std::vector<T> expected;
+    for (int row = 0; row < kM; ++row)
+        for (int i = expected_offsets[row] - base; i < expected_offsets[row + 1] - base; ++i)
+            expected.push_back(alpha * product[row * kN + expected_columns[i] - base]);
+    expect_near(values.values(), expected, "A B");
+    if (reuse) {  // once more, with beta
+        const T beta = number<T>(8);
+        ASSERT_EQ(cusparseSpGEMMreuse_compute(handle, kN_, kN_, &alpha, A.matrix, B.matrix, &beta, C,
+                                              kType<T>, kAlgorithm, descriptor),
+                  CUSPARSE_STATUS_SUCCESS);
+        for (T& value : expected)
+            value += beta * value;
+        expect_near(values.values(), expected, "A B + beta C");
+    }
+    cusparseSpGEMM_destroyDescr(descriptor);
+    cusparseDestroySpMat(C);
+}
+TEST_F(Sparse, TimesSparse) {
+    for (const int base : {0, 1}) {
+        for (const bool reuse : {false, true}) {
+            test_spgemm<float>(handle_, base, reuse);
+            test_spgemm<double>(handle_, base, reuse);
+            test_spgemm<std::complex<double>>(handle_, base, reuse);
+        }
+    }
+}
+
+template <class T>
+void test_spsm(cusparseHandle_t handle) {
+    constexpr int kN = 6, kWidth = 3;
+    const Csr<T> A(kN, kN, 1, 0,
+                   [](int row, int column) { return row == column || (row + 2 * column) % 3 != 1; });
+    for (cusparseFillMode_t fill : {CUSPARSE_FILL_MODE_LOWER, CUSPARSE_FILL_MODE_UPPER}) {
+        cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof fill);
+        for (const cusparseOperation_t a_op : kOperations) {
+            for (const cusparseOperation_t b_op :
+                 {CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_TRANSPOSE}) {
+                for (const cusparseOrder_t order : {CUSPARSE_ORDER_COL, CUSPARSE_ORDER_ROW}) {
+                    const bool plain = b_op == CUSPARSE_OPERATION_NON_TRANSPOSE;
+                    const bool by_rows = order == CUSPARSE_ORDER_ROW;
+                    const int b_rows = plain ? kN : kWidth, b_columns = plain ? kWidth : kN;
+                    const int ldb = (by_rows ? b_columns : b_rows) + 2, ldc = (by_rows ? kWidth : kN) + 1;
+                    const auto at = [by_rows](int row, int column, int leading) {
+                        return by_rows ? row * leading + column : column * leading + row;
+                    };
+                    std::vector<T> B((by_rows ? b_rows : b_columns) * ldb, T(NAN)), right(kN * kWidth);
+                    std::vector<T> C((by_rows ? kN : kWidth) * ldc, T(7));
+                    for (int row = 0; row < kN; ++row) {
+                        for (int column = 0; column < kWidth; ++column) {
+                            right[row * kWidth + column] = number<T>(row * 5 + column);
+                            B[plain ? at(row, column, ldb) : at(column, row, ldb)] =
+                                right[row * kWidth + column];
+                        }
+                    }
+                    const Device<T> device_B(B), device_C(C);
+                    cusparseDnMatDescr_t mb, mc;
+                    cusparseCreateDnMat(&mb, b_rows, b_columns, ldb, device_B.data(), kType<T>, order);
+                    cusparseCreateDnMat(&mc, kN, kWidth, ldc, device_C.data(), kType<T>, order);
+                    cusparseSpSMDescr_t descriptor;
+                    cusparseSpSM_createDescr(&descriptor);
+                    const T alpha = number<T>(2);
+                    size_t size = 0;
+                    EXPECT_EQ(cusparseSpSM_solve(handle, a_op, b_op, &alpha, A.matrix, mb, mc, kType<T>,
+                                                 CUSPARSE_SPSM_ALG_DEFAULT, descriptor),
+                              CUSPARSE_STATUS_INVALID_VALUE)
+                        << "not analysed";
+                    ASSERT_EQ(cusparseSpSM_bufferSize(handle, a_op, b_op, &alpha, A.matrix, mb, mc, kType<T>,
+                                                      CUSPARSE_SPSM_ALG_DEFAULT, descriptor, &size),
+                              CUSPARSE_STATUS_SUCCESS);
+                    ASSERT_EQ(cusparseSpSM_analysis(handle, a_op, b_op, &alpha, A.matrix, mb, mc, kType<T>,
+                                                    CUSPARSE_SPSM_ALG_DEFAULT, descriptor, nullptr),
+                              CUSPARSE_STATUS_SUCCESS);
+                    ASSERT_EQ(cusparseSpSM_solve(handle, a_op, b_op, &alpha, A.matrix, mb, mc, kType<T>,
+                                                 CUSPARSE_SPSM_ALG_DEFAULT, descriptor),
+                              CUSPARSE_STATUS_SUCCESS);
+                    const std::vector<T> got = device_C.values();
+                    std::vector<T> product(kN * kWidth);
+                    using Real = decltype(std::abs(T{}));
+                    Real most = 1;
+                    for (int i = 0; i < kN * kN; ++i) {
+                        int row = i / kN, column = i % kN;
+                        if (fill == CUSPARSE_FILL_MODE_LOWER ? column > row : column < row) continue;
+                        if (a_op != CUSPARSE_OPERATION_NON_TRANSPOSE) std::swap(row, column);
+                        for (int j = 0; j < kWidth; ++j) {
+                            product[row * kWidth + j] += op(a_op, A.dense[i]) * got[at(column, j, ldc)];
+                            most = std::max<Real>(most, std::abs(got[at(column, j, ldc)]));
+                        }
+                    }
+                    for (int i = 0; i < kN * kWidth; ++i)  // each product has kN terms of at most 2 * most
+                        EXPECT_LE(std::abs(product[i] - alpha * right[i]),
+                                  8 * kN * most * std::numeric_limits<Real>::epsilon())
+                            << i << ", fill " << fill << ", operations " << a_op << b_op << ", order "
+                            << order;
+                    EXPECT_EQ(got[at(by_rows ? 0 : kN, by_rows ? kWidth : 0, ldc)], T(7))
+                        << "the padding stays";
+                    cusparseSpSM_destroyDescr(descriptor);
+                    cusparseDestroyDnMat(mb);
+                    cusparseDestroyDnMat(mc);
+                }
+            }
+        }
+    }
+}
+TEST_F(Sparse, TriangularSystemsWithSeveralRightSides) {
+    testing::internal::CaptureStderr();
+    test_spsm<float>(handle_);
+    test_spsm<std::complex<double>>(handle_);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("expected cusparseSpSM_analysis before"),
+              std::string::npos);
+}
+
+TEST_F(Sparse, NewValuesForASystemThatWasAnalysed) {
+    const Csr<double> A(3, 3, 0, 0, [](int row, int column) { return column <= row; });
+    const Device<double> x({1, 2, 3}), y(std::vector<double>(3, NAN));
+    cusparseDnVecDescr_t vx, vy;
+    cusparseCreateDnVec(&vx, 3, x.data(), CUDA_R_64F);
+    cusparseCreateDnVec(&vy, 3, y.data(), CUDA_R_64F);
+    cusparseSpSVDescr_t descriptor;
+    cusparseSpSV_createDescr(&descriptor);
+    const double alpha = 1;
+    constexpr auto kPlain = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    const Device<double> all({1, 2, 4, 1, 1, 8}), diagonal({2, 2, 2});
+    ASSERT_EQ(cusparseSpSV_analysis(handle_, kPlain, &alpha, A.matrix, vx, vy, CUDA_R_64F,
+                                    CUSPARSE_SPSV_ALG_DEFAULT, descriptor, nullptr),
+              CUSPARSE_STATUS_SUCCESS);
+    ASSERT_EQ(cusparseSpSV_updateMatrix(handle_, descriptor, all.data(), CUSPARSE_SPSV_UPDATE_GENERAL),
+              CUSPARSE_STATUS_SUCCESS);
+    EXPECT_EQ(A.values->values(), all.values());
+    ASSERT_EQ(cusparseSpSV_updateMatrix(handle_, descriptor, diagonal.data(), CUSPARSE_SPSV_UPDATE_DIAGONAL),
+              CUSPARSE_STATUS_SUCCESS);
+    EXPECT_EQ(A.values->values(), (std::vector<double>{2, 2, 2, 1, 1, 2}));
+    ASSERT_EQ(cusparseSpSV_solve(handle_, kPlain, &alpha, A.matrix, vx, vy, CUDA_R_64F,
+                                 CUSPARSE_SPSV_ALG_DEFAULT, descriptor),
+              CUSPARSE_STATUS_SUCCESS);
+    EXPECT_EQ(y.values(), (std::vector<double>{0.5, 0.5, 1}));
+    cusparseSpSV_destroyDescr(descriptor);
+    cusparseDestroyDnVec(vx);
+    cusparseDestroyDnVec(vy);
+}
+
+TEST_F(Sparse, ProductsOfDenseMatricesWhereSparseOnesHaveEntries) {
+    constexpr int kM = 5, kK = 4, kN = 6;
+    using T = std::complex<double>;
+    for (const cusparseOperation_t a_op : kOperations) {
+        for (const cusparseOperation_t b_op : kOperations) {
+            const Csr<T> C(kM, kN, 1, 3,
+                           [](int row, int column) { return row != 1 && (row + column) % 2 == 1; });
+            const bool a_plain = a_op == CUSPARSE_OPERATION_NON_TRANSPOSE;
+            const bool b_plain = b_op == CUSPARSE_OPERATION_NON_TRANSPOSE;
+            const int a_rows = a_plain ? kM : kK, a_columns = a_plain ? kK : kM;
+            const int b_rows = b_plain ? kK : kN, b_columns = b_plain ? kN : kK;
+            std::vector<T> a(a_rows * a_columns), b(b_rows * b_columns);  // by rows, and by columns
+            for (std::size_t i = 0; i < a.size(); ++i)
+                a[i] = number<T>(static_cast<int>(i));
+            for (std::size_t i = 0; i < b.size(); ++i)
+                b[i] = number<T>(static_cast<int>(i) + 30);
+            const Device<T> da(a), db(b);
+            cusparseDnMatDescr_t ma, mb;
+            cusparseCreateDnMat(&ma, a_rows, a_columns, a_columns, da.data(), kType<T>, CUSPARSE_ORDER_ROW);
+            cusparseCreateDnMat(&mb, b_rows, b_columns, b_rows, db.data(), kType<T>, CUSPARSE_ORDER_COL);
+            const T alpha = number<T>(1), beta = number<T>(2);
+            std::vector<T> expected;
+            for (int row = 0; row < kM; ++row) {
+                for (int column = 0; column < kN; ++column) {
+                    if (row == 1 || (row + column) % 2 != 1) continue;
+                    T sum{};
+                    for (int k = 0; k < kK; ++k)
+                        sum += op(a_op, a[a_plain ? row * kK + k : k * kM + row]) *
+                               op(b_op, b[b_plain ? column * kK + k : k * kN + column]);
+                    expected.push_back(alpha * sum + beta * C.dense[row * kN + column]);
+                }
+            }
+            size_t size = 0;
+            ASSERT_EQ(cusparseSDDMM_bufferSize(handle_, a_op, b_op, &alpha, ma, mb, &beta, C.matrix, kType<T>,
+                                               CUSPARSE_SDDMM_ALG_DEFAULT, &size),
+                      CUSPARSE_STATUS_SUCCESS);
+            ASSERT_EQ(cusparseSDDMM(handle_, a_op, b_op, &alpha, ma, mb, &beta, C.matrix, kType<T>,
+                                    CUSPARSE_SDDMM_ALG_DEFAULT, nullptr),
+                      CUSPARSE_STATUS_SUCCESS);
+            expect_near(C.values->values(), expected, "SDDMM");
+            cusparseDestroyDnMat(ma);
+            cusparseDestroyDnMat(mb);
+        }
+    }
+}
+
+TEST_F(Sparse, DescriptorsGiveBackWhatTheyHold) {
+    const SparseMatrix<float, int> sparse(CUSPARSE_FORMAT_CSR, CUSPARSE_INDEX_BASE_ONE);
+    int64_t rows = 0, columns = 0, nnz = 0;
+    void *outer = nullptr, *inner = nullptr, *values = nullptr;
+    cusparseIndexType_t outer_type, inner_type;
+    cusparseIndexBase_t base;
+    cudaDataType type;
+    ASSERT_EQ(cusparseCsrGet(sparse.matrix, &rows, &columns, &nnz, &outer, &inner, &values, &outer_type,
+                             &inner_type, &base, &type),
+              CUSPARSE_STATUS_SUCCESS);
+    EXPECT_EQ(rows, kRows);
+    EXPECT_EQ(columns, kColumns);
+    EXPECT_EQ(nnz, static_cast<int64_t>(sparse.arrays.values.size()));
+    EXPECT_EQ(outer, sparse.outer.data());
+    EXPECT_EQ(inner, sparse.inner.data());
+    EXPECT_EQ(values, sparse.values.data());
+    EXPECT_EQ(base, CUSPARSE_INDEX_BASE_ONE);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(cusparseCooGet(sparse.matrix, &rows, &columns, &nnz, &outer, &inner, &values, &inner_type,
+                             &base, &type),
+              CUSPARSE_STATUS_INVALID_VALUE);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("the format of the matrix is 1; expected 3"),
+              std::string::npos);
 }
 
 // --- Errors --------------------------------------------------------------------------------------

@@ -664,6 +664,29 @@ int main() {
     return cublasDestroy(handle);
 }
 END
+with_library cusolver libopenblas-dev roots 'x 2 -1' <<'END'
+#include <cstdio>
+#include <cusolverDn.h>
+int main() {
+    const double matrix[] = {4, 1, 1, 3}, right[] = {7, -1};
+    double *A, *x, *work, result[2];
+    int *info, size = 0;
+    cudaMalloc(&A, sizeof matrix);
+    cudaMalloc(&x, sizeof right);
+    cudaMalloc(&info, sizeof(int));
+    cudaMemcpy(A, matrix, sizeof matrix, cudaMemcpyHostToDevice);
+    cudaMemcpy(x, right, sizeof right, cudaMemcpyHostToDevice);
+    cusolverDnHandle_t handle;
+    cusolverDnCreate(&handle);
+    cusolverDnDpotrf_bufferSize(handle, CUBLAS_FILL_MODE_LOWER, 2, A, 2, &size);
+    cudaMalloc(&work, size * sizeof(double));
+    cusolverDnDpotrf(handle, CUBLAS_FILL_MODE_LOWER, 2, A, 2, work, size, info);
+    cusolverDnDpotrs(handle, CUBLAS_FILL_MODE_LOWER, 2, 1, A, 2, x, 2, info);
+    cudaMemcpy(result, x, sizeof result, cudaMemcpyDeviceToHost);
+    printf("x %g %g\n", result[0], result[1]);
+    return cusolverDnDestroy(handle);
+}
+END
 cat >bare-g++ <<'END'
 #!/bin/sh
 # A host without OpenBLAS.

@@ -1,6 +1,10 @@
 // Matrices of a warp (nvcuda::wmma): __half and __nv_bfloat16 with sums in float (__half also with
-// sums in __half), bytes with sums in int, tf32 with sums in float, double. The mapping of elements
-// to lanes is unspecified, here and on a GPU: here lane l holds the elements l, l + 32, l + 64...
+// sums in __half), bytes with sums in int, tf32 with sums in float, double.
+//
+// CUDA leaves open which lane holds which elements. Many kernels rely on what GPUs since Turing do,
+// and so does the stand-in: a fragment is made of the fragments of mma.sync (PTX ISA, "Matrix
+// Fragments for mma"), 16 rows of A, 8 columns of B, 16 x 8 sums at a time. As on a GPU, A and B of
+// __half have 16 elements per lane: the elements of the matrix, then the same again.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -18,7 +22,7 @@
 
 namespace cuda_on_cpu {
 
-// A lane's part of D = A B + C: 8 elements of each matrix, all in row-major order.
+// A lane's part of D = A B + C, of 16 x 16 elements each.
 struct WmmaOperands {
     float* d;
     const void* a;
@@ -86,6 +90,38 @@ template <class Use, int M, int K>
 inline constexpr int kRows = std::is_same_v<Use, matrix_b> ? K : M;
 template <class Use, int N, int K>
 inline constexpr int kColumns = std::is_same_v<Use, matrix_a> ? K : N;
+template <class Use, class T>
+inline constexpr bool kRepeats = std::is_same_v<T, __half> && !std::is_same_v<Use, accumulator>;
+
+struct Place {
+    unsigned row;
+    unsigned column;
+};
+
+// Where element `i` of that lane is in the matrix. For mma.sync, lane = 4 * group + in_group. A
+// register of A or B holds elements that are consecutive along k, and so do the registers of the
+// four lanes of a group.
+template <class Use, int M, int N, int K, class T>
+constexpr Place place_of(unsigned lane, unsigned i) {
+    const unsigned group = lane / 4, in_group = lane % 4;
+    if constexpr (std::is_same_v<Use, accumulator>) {
+        constexpr unsigned kTileRows = M == 8 ? 8 : 16, kOfTile = kTileRows * 8 / 32, kAcross = N / 8;
+        const unsigned tile = i / kOfTile, j = i % kOfTile;
+        return {kTileRows * (tile / kAcross) + group + 8 * (j / 2),
+                8 * (tile % kAcross) + 2 * in_group + j % 2};
+    } else {
+        constexpr unsigned kInRegister = std::is_same_v<T, double> ? 1 : 4 / sizeof(typename Stored<T>::Type);
+        constexpr bool kIsA = std::is_same_v<Use, matrix_a>;
+        // The group counts rows of A, columns of B.
+        constexpr unsigned kLines = kIsA && M != 8 ? 16 : 8, kOfTile = kLines * K / 32;
+        constexpr unsigned kAll = (kIsA ? M : N) * K / 32;
+        const unsigned tile = i % kAll / kOfTile, j = i % kOfTile, number = j / kInRegister;
+        const unsigned line = kLines * tile + group + (kLines == 16 ? 8 * (number % 2) : 0);
+        const unsigned k =
+            kInRegister * in_group + j % kInRegister + K / 2 * (kLines == 16 ? number / 2 : number);
+        return kIsA ? Place{line, k} : Place{k, line};
+    }
+}
 
 }  // namespace detail
 
@@ -100,7 +136,7 @@ class fragment {
     using storage_element_type = element_type;
     static constexpr int kRows = detail::kRows<Use, M, K>;
     static constexpr int kColumns = detail::kColumns<Use, N, K>;
-    static constexpr int num_elements = kRows * kColumns / 32;
+    static constexpr int num_elements = detail::kRepeats<Use, T> ? 16 : kRows * kColumns / 32;
     static constexpr int num_storage_elements = num_elements;
 
     element_type x[num_elements];
@@ -109,11 +145,11 @@ class fragment {
 namespace detail {
 
 // Calls visit(element, its offset in memory).
-template <class Fragment, class Visit>
-void visit_elements(bool row_major, unsigned leading_dimension, Visit visit) {
-    for (unsigned i = 0; i < Fragment::num_elements; ++i) {
-        const unsigned element = i * 32 + cuda_on_cpu::current_lane;
-        const unsigned row = element / Fragment::kColumns, column = element % Fragment::kColumns;
+template <class Use, int M, int N, int K, class T, class Layout, class Visit>
+void visit_elements(const fragment<Use, M, N, K, T, Layout>& f, bool row_major, unsigned leading_dimension,
+                    Visit visit) {
+    for (unsigned i = 0; i < f.num_elements; ++i) {
+        const auto [row, column] = place_of<Use, M, N, K, T>(cuda_on_cpu::current_lane, i);
         visit(i, row_major ? row * leading_dimension + column : column * leading_dimension + row);
     }
 }
@@ -123,27 +159,25 @@ void visit_elements(bool row_major, unsigned leading_dimension, Visit visit) {
 template <class Use, int M, int N, int K, class T, class Layout>
 void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f, const typename detail::Stored<T>::Type* from,
                       unsigned leading_dimension, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
-    using Fragment = fragment<Use, M, N, K, T, Layout>;
     cuda_on_cpu::check_fragment_access(from, leading_dimension, sizeof *from, "load_matrix_sync", site);
-    detail::visit_elements<Fragment>(std::is_same_v<Layout, row_major>, leading_dimension,
-                                     [&](unsigned i, unsigned place) { f.x[i] = from[place]; });
+    detail::visit_elements(f, std::is_same_v<Layout, row_major>, leading_dimension,
+                           [&](unsigned i, unsigned place) { f.x[i] = from[place]; });
 }
 template <int M, int N, int K, class T>
 void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const std::type_identity_t<T>* from,
                       unsigned leading_dimension, layout_t layout,
                       cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     cuda_on_cpu::check_fragment_access(from, leading_dimension, sizeof *from, "load_matrix_sync", site);
-    detail::visit_elements<fragment<accumulator, M, N, K, T>>(
-        layout == mem_row_major, leading_dimension,
-        [&](unsigned i, unsigned place) { f.x[i] = from[place]; });
+    detail::visit_elements(f, layout == mem_row_major, leading_dimension,
+                           [&](unsigned i, unsigned place) { f.x[i] = from[place]; });
 }
 template <int M, int N, int K, class T>
 void store_matrix_sync(std::type_identity_t<T>* to, const fragment<accumulator, M, N, K, T>& f,
                        unsigned leading_dimension, layout_t layout,
                        cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     cuda_on_cpu::check_fragment_access(to, leading_dimension, sizeof *to, "store_matrix_sync", site);
-    detail::visit_elements<fragment<accumulator, M, N, K, T>>(
-        layout == mem_row_major, leading_dimension, [&](unsigned i, unsigned place) { to[place] = f.x[i]; });
+    detail::visit_elements(f, layout == mem_row_major, leading_dimension,
+                           [&](unsigned i, unsigned place) { to[place] = f.x[i]; });
 }
 
 template <class Use, int M, int N, int K, class T, class Layout>
@@ -195,20 +229,31 @@ void multiply(const cuda_on_cpu::Lanes& lanes) {
     cuda_on_cpu::require_whole_warp(lanes, "mma_sync", first.site);
     using Element = typename Stored<T>::Type;
     Sum<T> a[M * K], b[K * N], d[M * N];
-    for (unsigned e = 0; e < M * K; ++e)
-        a[e] = number<T>(static_cast<const Element*>(lanes.at<AnyWmmaOperands>(e % 32).a)[e / 32]);
-    for (unsigned e = 0; e < K * N; ++e)
-        b[e] = number<T>(static_cast<const Element*>(lanes.at<AnyWmmaOperands>(e % 32).b)[e / 32]);
-    for (unsigned e = 0; e < M * N; ++e)
-        d[e] = number<C>(static_cast<const C*>(lanes.at<AnyWmmaOperands>(e % 32).c)[e / 32]);
+    // The elements of a matrix that has `columns`, in row-major order.
+    const auto all = [&]<class Use, class Type>(Use, Type, unsigned count, unsigned columns, auto visit) {
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            for (unsigned i = 0; i < count / 32; ++i) {
+                const auto [row, column] = place_of<Use, M, N, K, Type>(lane, i);
+                visit(lanes.at<AnyWmmaOperands>(lane), i, row * columns + column);
+            }
+        }
+    };
+    using Own = const AnyWmmaOperands&;
+    all(matrix_a(), T(), M * K, K,
+        [&](Own own, unsigned i, unsigned e) { a[e] = number<T>(static_cast<const Element*>(own.a)[i]); });
+    all(matrix_b(), T(), K * N, N,
+        [&](Own own, unsigned i, unsigned e) { b[e] = number<T>(static_cast<const Element*>(own.b)[i]); });
+    all(accumulator(), C(), M * N, N,
+        [&](Own own, unsigned i, unsigned e) { d[e] = number<C>(static_cast<const C*>(own.c)[i]); });
     for (int row = 0; row < M; ++row) {
         for (int k = 0; k < K; ++k) {
             for (int column = 0; column < N; ++column)
                 d[row * N + column] += a[row * K + k] * b[k * N + column];
         }
     }
-    for (unsigned e = 0; e < M * N; ++e)
-        static_cast<D*>(lanes.at<AnyWmmaOperands>(e % 32).d)[e / 32] = rounded<D>(d[e], first.saturate);
+    all(accumulator(), D(), M * N, N, [&](Own own, unsigned i, unsigned e) {
+        static_cast<D*>(own.d)[i] = rounded<D>(d[e], first.saturate);
+    });
 }
 
 template <class T>

@@ -262,6 +262,11 @@ void LaunchChecks::at_mbarrier(const void* barrier, const std::function<void(Blo
     change(at_mbarriers_[barrier]);
 }
 
+void LaunchChecks::with_accesses(std::uint64_t cluster, const std::function<void(ClusterAccesses&)>& change) {
+    const std::scoped_lock lock(mutex_);
+    change(in_clusters_[cluster]);
+}
+
 void LaunchChecks::failed(cudaError_t error, const std::string& message, Site site) {
     const char* kind = kind_of(error, message);
     // The stand-in stopped at an access that the checks have just reported.
@@ -313,7 +318,8 @@ void BlockChecks::forget_everywhere(const LaunchChecks& launch) {
 }
 
 void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, uint3 block, bool watched) {
-    if (launch_ != &launch) {
+    // Which memory is that of blocks of the cluster differs from cluster to cluster.
+    if (launch_ != &launch || launch.clusters()) {
         pages_.fill(Page{});
         pieces_.clear();
         recent_.clear();
@@ -338,6 +344,8 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     in_turn_.fill({});
     reads_.note_all([](const Run&, Address) {});
     order_.begin_block(threads_);
+    in_cluster_.clear();
+    proxy_fences_.clear();
     others_.begin_block(watched ? launch.number(block_) : GridOrder::kNotWatched);
     static_begin_ = ~Address{0};
     static_end_ = 0;
@@ -365,6 +373,7 @@ void BlockChecks::end_block() {
     if (!watched_) return;
     settle();
     note_reads();
+    if (launch_->clusters()) end_in_cluster();
     if (footprint_) launch_->add_footprint(std::move(*footprint_));
     footprint_.reset();
     watched_ = false;
@@ -429,6 +438,8 @@ BlockChecks::Page BlockChecks::look_up(Address byte) {
         if (device->begin <= byte && byte - device->begin < device->size) recent_.add(device);
         return {number, device, Memory::device};
     }
+    if (launch_ != nullptr && launch_->clusters() && in_shared_of_cluster(pointer))
+        return {number, nullptr, Memory::of_cluster};
     return {number, nullptr, Memory::nothing};
 }
 
@@ -460,6 +471,9 @@ void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::
                        std::string(verb(kind)) + " of " + bytes_text(bytes) +
                            " of dynamic shared memory, of which the kernel was launched with none");
             }
+            break;
+        case Memory::of_cluster:
+            note_in_cluster(access);
             break;
         case Memory::device:
             check_device(*where.device, access, aligned);
@@ -531,6 +545,88 @@ void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool 
         }
     }
     note_device_access(access);
+}
+
+// --- Shared memory of other blocks of the cluster -------------------------------------------------
+
+void BlockChecks::note_in_cluster(const Access& access) {
+    const auto* const byte = reinterpret_cast<const void*>(access.address);
+    if (!in_shared_of_cluster(byte)) return;
+    const unsigned rank = shared_rank(byte, Site{"", 0});
+    if (rank == cluster_block_rank()) return;  // thread-local variables of the runtime
+    const Epoch epoch = order_.epoch(access.thread);
+    Epoch& noted = in_cluster_[{rank, access.thread}];
+    if (noted == epoch) return;
+    noted = epoch;
+    const LaunchChecks::AccessInCluster last{others_.number(), access.thread, epoch,
+                                             party(access.thread, access.place),
+                                             verb(access.kind) + (" of " + bytes_text(access.bytes))};
+    bool ended = false;
+    launch_->with_accesses(cluster_, [&](LaunchChecks::ClusterAccesses& all) {
+        ended = all[rank].ended;
+        std::vector<LaunchChecks::AccessInCluster>& there = all[rank].accesses;
+        const auto before = std::ranges::find_if(there, [&](const LaunchChecks::AccessInCluster& one) {
+            return one.block == last.block && one.thread == last.thread;
+        });
+        if (before == there.end()) {
+            there.push_back(last);
+        } else {
+            *before = last;
+        }
+    });
+    if (ended) report_exit(last, rank);
+}
+
+void BlockChecks::arrive_in_cluster(unsigned thread, unsigned phase) {
+    launch_->with_accesses(cluster_, [&](LaunchChecks::ClusterAccesses& all) {
+        for (LaunchChecks::SharedInCluster& of_block : all) {
+            for (LaunchChecks::AccessInCluster& one : of_block.accesses) {
+                if (one.block == others_.number() && one.thread == thread && one.phase == ~0U)
+                    one.phase = phase;
+            }
+        }
+    });
+}
+
+// The thread arrives at an mbarrier of another block, whose threads wait for it. They are taken to
+// wait before any block ends to whose shared memory the accesses before the arrival went.
+void BlockChecks::hand_over_in_cluster(unsigned thread) {
+    if (in_cluster_.empty()) return;
+    launch_->with_accesses(cluster_, [&](LaunchChecks::ClusterAccesses& all) {
+        for (LaunchChecks::SharedInCluster& of_block : all) {
+            std::erase_if(of_block.accesses, [&](const LaunchChecks::AccessInCluster& one) {
+                return one.block == others_.number() && order_.ordered(one.thread, one.epoch, thread);
+            });
+        }
+    });
+}
+
+// The block ends. What others did to its shared memory is over if they have arrived at a phase of
+// the cluster's barrier that the block has waited for.
+void BlockChecks::end_in_cluster() {
+    const unsigned rank = cluster_block_rank();
+    std::vector<LaunchChecks::AccessInCluster> accesses;
+    launch_->with_accesses(cluster_, [&](LaunchChecks::ClusterAccesses& all) {
+        all[rank].ended = true;
+        accesses = std::move(all[rank].accesses);
+        all[rank].accesses.clear();
+    });
+    if (block_runner().launch().failed) return;
+    for (const LaunchChecks::AccessInCluster& access : accesses) {
+        if (access.phase != ~0U && cluster_phase_ != ~0U && access.phase <= cluster_phase_) continue;
+        // By way of atomic accesses to device memory.
+        if (launch_->any_fence && others_.ordered(access.block, access.thread, access.epoch)) continue;
+        report_exit(access, rank);
+    }
+}
+
+void BlockChecks::report_exit(const LaunchChecks::AccessInCluster& access, unsigned rank) {
+    launch_->findings().add("cluster_exit", access.party, std::nullopt, [&](RawFinding& finding) {
+        finding.message = access.what + " of shared memory of block " + std::to_string(rank) +
+                          " of the cluster by thread " + triple(access.party.thread) + " of block " +
+                          triple(access.party.block) + "; nothing keeps block " + std::to_string(rank) +
+                          " from ending first";
+    });
 }
 
 void BlockChecks::touch(AccessKind kind, Address byte, unsigned bytes, Place place) {
@@ -712,6 +808,7 @@ void BlockChecks::notify(const Event& event) {
 void BlockChecks::on(const event::ThreadEnded& event) {
     settle();
     complete_copies(event.thread, ~0U);
+    if (!in_cluster_.empty()) arrive_in_cluster(event.thread, block_runner().cluster().barrier.phase());
     // A thread that returns before the block's first barrier counts as arrived at all barriers, as
     // on a GPU and in its tools.
     if (barriers_ > 0) ++ended_after_a_barrier_;
@@ -772,6 +869,7 @@ void BlockChecks::on(const event::BlocksBarrierArrived& event) {
     others_.pass_on(event.thread);
     if (event.barrier == grid_barrier_) return;
     if (launch_->clusters()) {
+        if (!in_cluster_.empty()) arrive_in_cluster(event.thread, event.phase);
         const BlockClock own = order_.release(event.thread);
         launch_->at_cluster_barrier(cluster_, [&](LaunchChecks::BlockPhases& here) {
             SharedBlockClocks& clocks = here.in_phase(event.phase % 2).now;
@@ -833,6 +931,7 @@ void BlockChecks::on(const event::RemoteMbarrierArrived& event) {
     settle();
     note_reads();
     others_.pass_on(event.thread);
+    hand_over_in_cluster(event.thread);
     const BlockClock own = order_.release(event.thread);
     launch_->at_mbarrier(event.barrier, [&](LaunchChecks::BlockPhases& there) {
         SharedBlockClocks& clocks = there.in_phase(event.parity).now;
@@ -929,6 +1028,44 @@ void BlockChecks::on(const event::BoxStoreIssued& event) {
     const Place place = place_of(event.site);
     check_by(event.thread, AccessKind::load, address_of(event.shared), event.map.box_bytes(), place, false);
     check_box(event.thread, AccessKind::store, event.map, event.column, event.row, place);
+}
+
+void BlockChecks::on(const event::ProxyFenced& event) {
+    std::vector<Epoch>& fences = proxy_fences_[event.thread];
+    const Epoch now = order_.epoch(event.thread);
+    if (!fences.empty() && fences.back() == now) return;
+    if (fences.size() == kMostProxyFences) fences.erase(fences.begin());
+    fences.push_back(now);
+}
+
+// Each thread that has written must have called fence.proxy.async since, before what orders its
+// writes before the copy.
+void BlockChecks::on(const event::BulkRead& event) {
+    settle();
+    const Address begin = address_of(event.shared);
+    SharedShadow::Region* const region = shared_.find(begin);
+    const Access read{event.thread, begin, static_cast<unsigned>(event.bytes), AccessKind::load,
+                      short_place(place_of(event.site))};
+    if (region == nullptr || !inside_shared(*region, read, false)) return;
+    bool reported = false;
+    shared_.visit_writes(
+        *region, begin, event.bytes, [&](unsigned thread, Epoch epoch, ShortPlace place, Address word) {
+            if (reported || thread >= threads_) return;  // a copy engine needs no fence
+            if (const auto found = proxy_fences_.find(thread); found != proxy_fences_.end()) {
+                const std::vector<Epoch>& fences = found->second;
+                const auto next = std::ranges::find_if(fences, [&](Epoch fence) { return fence >= epoch; });
+                const bool older_forgotten = fences.size() == kMostProxyFences && next == fences.begin();
+                if (next != fences.end() && (older_forgotten || order_.ordered(thread, *next, event.thread)))
+                    return;
+            }
+            reported = true;
+            const Earlier write{thread, AccessKind::store, place, others_.number()};
+            report("missing_fence", read,
+                   "a bulk copy that thread " + triple(index(event.thread)) + " issues reads " +
+                       describe(word) + ", which thread " + triple(index(thread)) +
+                       " has written without a fence.proxy.async after it",
+                   &write);
+        });
 }
 
 void BlockChecks::complete_copies(unsigned thread, unsigned end_of_groups) {

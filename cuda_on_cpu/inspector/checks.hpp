@@ -67,6 +67,24 @@ class LaunchChecks {
     void at_cluster_barrier(std::uint64_t cluster, const std::function<void(BlockPhases&)>& change);
     // The same for the clocks that other blocks have released at an mbarrier.
     void at_mbarrier(const void* barrier, const std::function<void(BlockPhases&)>& change);
+    // The last access of a thread to the shared memory of another block of its cluster.
+    struct AccessInCluster {
+        unsigned block;  // its number among the watched blocks
+        unsigned thread;
+        Epoch epoch;
+        Party party;
+        std::string what;
+        // The phase of the cluster's barrier in which the thread has arrived since; ~0: in none.
+        unsigned phase = ~0U;
+    };
+    // For each block of a cluster, by its rank: who has accessed its shared memory, and whether it
+    // has ended.
+    struct SharedInCluster {
+        std::vector<AccessInCluster> accesses;
+        bool ended = false;
+    };
+    using ClusterAccesses = std::array<SharedInCluster, 16>;
+    void with_accesses(std::uint64_t cluster, const std::function<void(ClusterAccesses&)>& change);
     // Takes over the footprint of a block of the launch.
     void add_footprint(Footprint&& of_block);
     // At the end of the launch: looks for races with other launches.
@@ -85,6 +103,7 @@ class LaunchChecks {
     std::vector<std::array<unsigned, 3>> blocks_;
     std::unordered_map<std::uint64_t, BlockPhases> at_clusters_;
     std::unordered_map<const void*, BlockPhases> at_mbarriers_;
+    std::unordered_map<std::uint64_t, ClusterAccesses> in_clusters_;
     // Null: the order of the streams is not known.
     std::shared_ptr<Footprint> footprint_;
 };
@@ -146,7 +165,14 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void notify(const Event& event);
 
   private:
-    enum class Memory : std::uint8_t { nothing, static_shared, dynamic_shared, device, variables };
+    enum class Memory : std::uint8_t {
+        nothing,
+        static_shared,
+        dynamic_shared,
+        of_cluster,
+        device,
+        variables
+    };
     static bool is_shared(Memory memory) {
         return memory == Memory::static_shared || memory == Memory::dynamic_shared;
     }
@@ -227,6 +253,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void on(const event::BoxLoadIssued& event);
     void on(const event::BoxLoaded& event);
     void on(const event::BoxStoreIssued& event);
+    void on(const event::ProxyFenced& event);
+    void on(const event::BulkRead& event);
     void on(const event::MatricesLoaded& event);
     void on(const event::MatricesStored& event);
 
@@ -238,6 +266,13 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void check_shared(SharedShadow::Region& region, const Access& access, bool aligned);
     void check_device(DeviceMemory& memory, const Access& access, bool aligned);
     bool inside_shared(SharedShadow::Region& region, const Access& access, bool aligned);
+    // Accesses to the shared memory of other blocks of the cluster have to be ordered before these
+    // blocks end.
+    void note_in_cluster(const Access& access);
+    void end_in_cluster();
+    void arrive_in_cluster(unsigned thread, unsigned phase);
+    void hand_over_in_cluster(unsigned thread);
+    void report_exit(const LaunchChecks::AccessInCluster& access, unsigned rank);
     const Page& page(Address byte);
     Page page_for(Address byte, Place place);
     Page look_up(Address byte);
@@ -319,7 +354,12 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // The number of the block's cluster in the grid.
     std::uint64_t cluster_ = 0;
     unsigned cluster_phase_ = ~0U;
+    // For each other block of the cluster and each thread, the epoch of the last access noted.
+    std::map<std::pair<unsigned, unsigned>, Epoch> in_cluster_;
     std::vector<Copies> copies_;
+    // For each thread, the epochs in which it has called fence.proxy.async: the last few.
+    static constexpr std::size_t kMostProxyFences = 16;
+    std::map<unsigned, std::vector<Epoch>> proxy_fences_;
     // For each copy engine, the thread that issued its last copy.
     std::array<unsigned, BlockOrder::kCopyEngines> issued_by_{};
     // Number of barriers that the block has passed.

@@ -133,6 +133,14 @@ std::string why_of(const std::string& kind) {
          "The asynchronous copy may still be under way. The thread that issued it waits for it first "
          "(cp_async_wait); other threads "
          "need a barrier after that."},
+        {"missing_fence",
+         "A bulk copy sees what a thread has written only if that thread has called fence.proxy.async "
+         "afterwards. Each thread that writes calls it, then comes the barrier, then the copy: a fence by "
+         "the "
+         "thread that issues the copy covers its own writes only."},
+        {"cluster_exit",
+         "The shared memory of a block is given away when the block ends. After the last access to it, and "
+         "before the end, all blocks of the cluster need to meet: cluster.sync()."},
         {"divergent_barrier",
          "__syncthreads() must be reached by all threads of the block: take it out of the branch, and let no "
          "thread return before it."},

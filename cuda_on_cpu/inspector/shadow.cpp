@@ -275,6 +275,22 @@ void SharedShadow::append(Cell& cell, const Entry& entry) {
     more.push_back(entry);
 }
 
+void SharedShadow::visit_writes(Region& region, Address address, std::size_t bytes, const VisitWrite& visit) {
+    for_each_word(address, bytes, [&](Address word, std::uint8_t) {
+        const Cell& cell = region.cell(word);
+        if (cell.block != block_ || !cell.any_write) return;
+        const std::span<const Entry> entries = cell.more != 0
+                                                   ? std::span<const Entry>(more_[cell.more - 1])
+                                                   : std::span<const Entry>(cell.entries.data(), cell.count);
+        for (const Entry& entry : entries) {
+            if (!writes(entry.kind)) continue;
+            for (LaneMask left = entry.lanes; left != 0; left &= left - 1)
+                visit(entry.warp * kLanes + static_cast<unsigned>(std::countr_zero(left)), entry.epoch,
+                      entry.place, word);
+        }
+    });
+}
+
 // --- Asynchronous copies
 
 void SharedShadow::issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink) {

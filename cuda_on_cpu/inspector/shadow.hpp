@@ -144,6 +144,11 @@ class SharedShadow {
     // The access must be completely inside the array.
     void access(Region& region, const Access& access, const BlockOrder& order, SharedSink& sink);
 
+    // Calls `visit` with the writes that these bytes were last written by, as far as no barrier of
+    // the block and later access has made them forgotten.
+    using VisitWrite = std::function<void(unsigned thread, Epoch epoch, ShortPlace place, Address word)>;
+    void visit_writes(Region& region, Address address, std::size_t bytes, const VisitWrite& visit);
+
     // An asynchronous copy: a write that is pending from its issue until its thread has waited.
     // `place` is the place of the issue.
     void issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink);

@@ -61,6 +61,13 @@ constexpr const char* kHelp =
 // What C++20 would warn of in programs that were written for an older standard, nvcc's default.
 const Arguments kOlderLanguage = {"-Wno-register", "-Wno-volatile"};
 
+// Sums and tensor cores' accumulators that nothing sets: on a GPU they hold what was left in the
+// register. Where accesses are watched, g++ takes more variables for unset than there are.
+Arguments unset_variables(bool is_clang, bool is_inspected) {
+    return is_clang || is_inspected ? Arguments{"-Wuninitialized"}
+                                    : Arguments{"-Wuninitialized", "-Wmaybe-uninitialized"};
+}
+
 // A write past a local array is reported, and a frame too large meets the stack's guard page.
 const Arguments kStackChecks = {"-fstack-protector-strong", "-fstack-clash-protection"};
 
@@ -245,6 +252,7 @@ class Driver {
                                        is_inspected() ? nvcc::kInspectOptions : Arguments{},
                                        {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
                                        kOlderLanguage,
+                                       unset_variables(translator::is_clang(compiler_), is_inspected()),
                                        command_.host,
                                        rule,
                                        {"-c", "-x", "cu", source.file, "-o", object}}));

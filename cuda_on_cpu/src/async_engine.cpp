@@ -197,6 +197,7 @@ void AsyncEngine::copy_to_block(void* there, const void* shared, unsigned bytes,
                                 Combine combine, Site site) {
     check_bytes(shared, there, bytes, site);
     const unsigned rank = rank_of_destination(there, bytes, barrier, site);
+    block_.notify(event::BulkRead{thread_number(), shared, bytes, site});
     issue({row_of(shared, bytes), 0, 0, there, barrier, 0, site, combine}, rank, false, site);
 }
 
@@ -311,6 +312,7 @@ void AsyncEngine::store_bytes(void* global, const void* shared, unsigned bytes, 
 
 void AsyncEngine::store(const TensorMap& map, int column, int row, const void* shared, Combine combine,
                         Site site) {
+    block_.notify(event::BulkRead{thread_number(), shared, map.box_bytes(), site});
     // A store that combines is atomic, so two of them are no race.
     if (combine.result == nullptr)
         block_.notify(event::BoxStoreIssued{thread_number(), shared, map, column, row, site});
@@ -336,6 +338,7 @@ void AsyncEngine::fence_proxy_async() {
     block_.mbarriers().publish();
     stores_.fence();
     products().fence_proxy();
+    block_.notify(event::ProxyFenced{thread_number()});
 }
 
 // --- Products of warpgroups ----------------------------------------------------------------------

@@ -165,6 +165,17 @@ struct BoxStoreIssued {
     int row;
     Site site;
 };
+// fence.proxy.async: bulk copies that are ordered after it see what the thread has written before.
+struct ProxyFenced {
+    unsigned thread;
+};
+// A bulk copy reads these bytes of the block's shared memory. Notified before BoxStoreIssued.
+struct BulkRead {
+    unsigned thread;
+    const void* shared;
+    std::size_t bytes;
+    Site site;
+};
 
 // All 32 lanes load or store matrices of 8 rows of 16 bytes; rows[8 m + i] is row i of matrix m.
 struct MatricesLoaded {
@@ -190,7 +201,7 @@ using Event =
                  event::ArrivalBarrierArrived, event::ArrivalBarrierCompleted, event::ArrivalBarrierLeft,
                  event::CopiesAttached, event::MbarrierArrived, event::RemoteMbarrierArrived,
                  event::MbarrierLeft, event::BoxLoadIssued, event::BoxLoaded, event::BoxStoreIssued,
-                 event::MatricesLoaded, event::MatricesStored>;
+                 event::ProxyFenced, event::BulkRead, event::MatricesLoaded, event::MatricesStored>;
 
 // Observes the blocks of one OS thread, one after the other.
 class BlockObserver {

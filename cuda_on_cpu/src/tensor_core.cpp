@@ -139,24 +139,33 @@ void mma(typename Format::Result* d, const unsigned* a, const unsigned* b, Site 
 
 constexpr unsigned kFragmentSide = 16;
 
-// mma.h: lane l holds elements l, l + 32...
 void multiply_whole_fragments(const Lanes& lanes) {
     const auto& first = lanes.at<WmmaOperands>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
     need_whole_warp(lanes, "mma_sync", first.site);
     using Matrix = std::array<std::array<double, kFragmentSide>, kFragmentSide>;
     Matrix a, b, d;
-    const auto visit = [&lanes](const auto& work) {
-        for (unsigned e = 0; e < kFragmentSide * kFragmentSide; ++e)
-            work(lanes.at<WmmaOperands>(e % 32), e / 32, e / kFragmentSide, e % kFragmentSide);
+    namespace wmma = nvcuda::wmma;
+    const auto visit = [&lanes]<class Use>(Use, const auto& work) {
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            const auto& own = lanes.at<WmmaOperands>(lane);
+            for (unsigned i = 0; i < kFragmentSide * kFragmentSide / 32; ++i) {
+                const auto [row, column] = wmma::detail::place_of<Use, 16, 16, 16, __half>(lane, i);
+                work(own, i, row, column);
+            }
+        }
     };
     const auto number = [&first](const void* elements, unsigned i) {
         std::uint16_t bits;
         std::memcpy(&bits, static_cast<const char*>(elements) + sizeof bits * i, sizeof bits);
         return static_cast<double>(first.decode(bits));
     };
-    visit([&](const WmmaOperands& own, unsigned i, unsigned row, unsigned column) {
+    visit(wmma::matrix_a(), [&](const WmmaOperands& own, unsigned i, unsigned row, unsigned column) {
         a[row][column] = number(own.a, i);
+    });
+    visit(wmma::matrix_b(), [&](const WmmaOperands& own, unsigned i, unsigned row, unsigned column) {
         b[row][column] = number(own.b, i);
+    });
+    visit(wmma::accumulator(), [&](const WmmaOperands& own, unsigned i, unsigned row, unsigned column) {
         d[row][column] = static_cast<double>(own.c[i]);
     });
     for (unsigned row = 0; row < kFragmentSide; ++row) {
@@ -165,7 +174,7 @@ void multiply_whole_fragments(const Lanes& lanes) {
                 d[row][column] += a[row][k] * b[k][column];
         }
     }
-    visit([&](const WmmaOperands& own, unsigned i, unsigned row, unsigned column) {
+    visit(wmma::accumulator(), [&](const WmmaOperands& own, unsigned i, unsigned row, unsigned column) {
         own.d[i] = static_cast<float>(d[row][column]);
     });
 }

@@ -708,6 +708,53 @@ TEST(WarpSynchronousCode, IsNotWhatSynchronisesOrWaits) {
     }
 }
 
+TEST(UnsetVariables, AreNamedWhereTheyAreChangedFirst) {
+    for (const char* text :
+         {"__global__ void k(float* x, int n) {\n float sum; for (int i = 0; i < n; ++i)\n sum += x[i]; *x = "
+          "sum; }",
+          "__global__ void k(int* x, int n) {\n unsigned long count; while (n-- > 0)\n if (x[n]) ++count; *x "
+          "= "
+          "count; }",
+          "__device__ void f(int* x) { if (x) {\n int a = 0, h[8]; for (int i = 0; i < 8; ++i)\n h[x[i] & "
+          "7]++; "
+          "use(h); } }",
+          "__global__ void k(float* d, int n) {\n float c[2][4]; for (int i = 0; i < n; ++i)\n "
+          "asm volatile(\"mma %0;\" : \"+f\"(c[0][1]) : \"r\"(n)); d[0] = c[0][1]; }",
+          "__global__ void k(float* d) {\n nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, "
+          "float> c;\n "
+          "wmma::mma_sync(c, a, b, c); wmma::store_matrix_sync(d, c, 16, wmma::mem_row_major); }"}) {
+        const auto warnings = warnings_of(text);
+        ASSERT_EQ(warnings.size(), 1u) << text;
+        EXPECT_EQ(warnings[0].line, 3) << text;
+        EXPECT_TRUE(contains(warnings[0].message, "nothing has set it")) << warnings[0].message;
+    }
+}
+
+TEST(UnsetVariables, AreNotThoseThatSomethingSets) {
+    for (const char* text :
+         {"__global__ void k(float* x) { float sum = 0, all{}; sum += x[0]; all += sum; }",
+          "__global__ void k(float* x, int n) { float s; for (int i = 0; i < n; ++i) { if (i > 0) s += x[i]; "
+          "else s = "
+          "x[0]; } }",
+          "__global__ void k(float* x, int n) { float s; clear(&s); s += x[0]; }",
+          "__global__ void k(float* x, int n) { float s[4]; clear(s); s[1] += x[0]; }",
+          "__global__ void k(int n) { int s; for (int i = 0; i < n; ++i) { if (i > 0) s++; else set(s); } }",
+          "__global__ void k(int n) { __shared__ int s[4]; s[threadIdx.x] += 1; }",
+          "__device__ void f() { struct Sum { float s; void add(float x) { s += x; } }; }",
+          "__device__ int s; __global__ void k() { s += 1; }",
+          "__global__ void k(int* x) { int d; asm(\"add %0;\" : \"=r\"(d) : \"r\"(*x)); d += 1; }",
+          "__global__ void k() { wmma::fragment<wmma::accumulator, 16, 16, 16, float> c; "
+          "wmma::fill_fragment(c, 0); "
+          "wmma::mma_sync(c, a, b, c); }",
+          "__global__ void k() { wmma::fragment<wmma::accumulator, 16, 16, 16, float> c; wmma::mma_sync(c, "
+          "a, b, "
+          "zero); wmma::mma_sync(c, a, b, c); }",
+          "__global__ void k(int n) { int s; { int s = 0; s += 1; } }",
+          "void host(int n) { int s; s += n; }"}) {
+        EXPECT_TRUE(warnings_of(text).empty()) << text << warnings_of(text)[0].message;
+    }
+}
+
 TEST(CastsOfKernels, AreRemoved) {
     expect_translation("cudaFuncSetAttribute((const void*)k<int>, a, 3);",
                        "cudaFuncSetAttribute(k<int>, a, 3);");

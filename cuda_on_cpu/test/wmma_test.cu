@@ -60,6 +60,84 @@ void expect_product() {
     }
 }
 
+// --- Which lane holds what. Many kernels rely on it, and GPUs since Turing agree.
+
+// Writes element i of a lane's fragment to where `place` says it is.
+struct OfAccumulator {
+    static __device__ int place(int lane, int i) {
+        return (lane / 4 + 8 * (i / 2 % 2)) * 16 + 2 * (lane % 4) + i % 2 + 8 * (i / 4);
+    }
+};
+// The same rows and columns: A is 16 x 16, too.
+using OfA = OfAccumulator;
+struct OfB {
+    static __device__ int place(int lane, int i) {
+        return (2 * (lane % 4) + i % 2 + 8 * (i / 2 % 2)) * 16 + lane / 4 + 8 * (i / 4);
+    }
+};
+template <class Fragment, class Places, class T>
+__device__ void scatter(const Fragment& fragment, T* to) {
+    for (int i = 0; i < 8; ++i)
+        to[Places::place(static_cast<int>(threadIdx.x), i)] = fragment.x[i];
+}
+template <class T, class Sum, class LayoutA, class LayoutB>
+__global__ void scatter_all(const T* a, const T* b, T* a_out, T* b_out, Sum* c_out) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, T, LayoutA> a_fragment;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, T, LayoutB> b_fragment;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, Sum> sums;
+    wmma::load_matrix_sync(a_fragment, a, 16);
+    wmma::load_matrix_sync(b_fragment, b, 16);
+    wmma::fill_fragment(sums, Sum(0.0f));
+    wmma::mma_sync(sums, a_fragment, b_fragment, sums);
+    scatter<decltype(a_fragment), OfA>(a_fragment, a_out);
+    scatter<decltype(b_fragment), OfB>(b_fragment, b_out);
+    scatter<decltype(sums), OfAccumulator>(sums, c_out);
+#endif
+}
+template <class T, class Sum, class LayoutA, class LayoutB>
+void expect_known_places() {
+    if (compute_capability() < 80) GTEST_SKIP() << "needs compute capability 8.0";
+    constexpr int kN = 16;
+    std::vector<T> a, b;
+    for (int i = 0; i < kN * kN; ++i) {
+        a.push_back(T(static_cast<float>(i * 7 % 11)));
+        b.push_back(T(static_cast<float>(i * 5 % 13)));
+    }
+    const std::vector<T> none(kN * kN, T(-1.0f));
+    DeviceVector<T> a_device(a), b_device(b), a_out(none), b_out(none);
+    DeviceVector<Sum> c_out(std::vector<Sum>(kN * kN, Sum(-1.0f)));
+    scatter_all<T, Sum, LayoutA, LayoutB>
+        <<<1, 32>>>(a_device.data(), b_device.data(), a_out.data(), b_out.data(), c_out.data());
+    const std::vector<T> a_seen = a_out.to_host(), b_seen = b_out.to_host();
+    const std::vector<Sum> c_seen = c_out.to_host();
+    const auto at = [](const std::vector<T>& matrix, bool row_major, int row, int column) {
+        return static_cast<float>(matrix[row_major ? row * kN + column : column * kN + row]);
+    };
+    constexpr bool kRowsA = std::is_same_v<LayoutA, wmma::row_major>;
+    constexpr bool kRowsB = std::is_same_v<LayoutB, wmma::row_major>;
+    for (int row = 0; row < kN; ++row) {
+        for (int column = 0; column < kN; ++column) {
+            float sum = 0;
+            for (int k = 0; k < kN; ++k)
+                sum += at(a, kRowsA, row, k) * at(b, kRowsB, k, column);
+            ASSERT_EQ(at(a_seen, true, row, column), at(a, kRowsA, row, column)) << row << ", " << column;
+            ASSERT_EQ(at(b_seen, true, row, column), at(b, kRowsB, row, column)) << row << ", " << column;
+            ASSERT_EQ(static_cast<float>(c_seen[row * kN + column]), sum) << row << ", " << column;
+        }
+    }
+}
+TEST(Wmma, LanesHoldWhatTheyHoldInMmaSync) {
+    expect_known_places<__half, float, wmma::row_major, wmma::col_major>();
+    expect_known_places<__half, float, wmma::col_major, wmma::row_major>();
+    expect_known_places<__nv_bfloat16, float, wmma::row_major, wmma::row_major>();
+    expect_known_places<__half, __half, wmma::row_major, wmma::col_major>();
+}
+// As in NVIDIA's header.
+static_assert(wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major>::num_elements == 16);
+static_assert(wmma::fragment<wmma::matrix_b, 32, 8, 16, __half, wmma::row_major>::num_elements == 16);
+static_assert(wmma::fragment<wmma::accumulator, 16, 16, 16, __half>::num_elements == 8);
+
 TEST(Wmma, SumsOfHalfInHalf) {
     expect_product<16, 16, 16, __half, __half>();
 }

@@ -221,6 +221,24 @@ class WaitingLoops : Rewriter {
     std::vector<LoadingFunction> loading_functions_;
 };
 
+// Local variables of device code that are added to before anything has set them.
+class UnsetVariables : Rewriter {
+  public:
+    explicit UnsetVariables(File& file) : Rewriter(file) {}
+    // `word`: a type's name, or `fragment`.
+    void look_at_declaration(std::size_t word);
+
+  private:
+    enum class Use { read, changed, assigned, passed };
+
+    bool is_name_before_colons(std::size_t i) const;
+    bool in_block(std::size_t i) const;
+    std::size_t behind_subscripts(std::size_t name) const;
+    void look_at_uses(std::size_t name, std::size_t from);
+    Use use_at(std::size_t i) const;
+    std::size_t end_of_loops(std::size_t use, std::size_t name) const;
+};
+
 // Code that relies on the lanes of a warp running each statement together, as before Volta.
 class WarpSynchronousCode : Rewriter {
   public:

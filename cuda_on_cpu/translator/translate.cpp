@@ -90,6 +90,7 @@ class Translation : Rewriter {
           loose_names_(file),
           shared_variables_(file, shared_arrays),
           shifts_(file),
+          unset_variables_(file),
           waiting_loops_(file),
           warp_synchronous_code_(file) {}
 
@@ -118,6 +119,7 @@ class Translation : Rewriter {
     LooseNames loose_names_;
     SharedVariables shared_variables_;
     Shifts shifts_;
+    UnsetVariables unset_variables_;
     WaitingLoops waiting_loops_;
     WarpSynchronousCode warp_synchronous_code_;
 };
@@ -164,6 +166,7 @@ std::string Translation::run() {
 
 void Translation::translate_word(std::size_t i) {
     const Token& word = tokens_[i];
+    if (i < device_code_end_) unset_variables_.look_at_declaration(i);
     if (word.is("__device__") || word.is("__constant__") || word.is("__managed__")) {
         device_declarations_.translate_device(i);
     } else if (word.is("__host__") || word.is("__grid_constant__")) {

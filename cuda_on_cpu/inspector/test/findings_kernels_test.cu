@@ -4,8 +4,10 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cuda/atomic>
 #include <cuda/barrier>
+#include <cuda/ptx>
 #include <functional>
 #include <string>
 #include <vector>
@@ -521,6 +523,147 @@ TEST(BulkCopies, AStoreReadsWhatItsThreadKnowsOf) {
               std::string::npos);
 }
 
+// The threads that write call fence.proxy.async before the barrier, or the thread that issues the
+// bulk copy calls it afterwards.
+enum class Fence {
+    kByTheIssuer,
+    kByAllBehindTheBarrier,
+    kByLane0,
+    kReduces,
+    kNotByAWarp,
+    kByAll,
+    kByTheWarp,
+    kByTheOnlyWriter,
+    kInRounds,
+    kLoadedByACopy
+};
+template <Fence kFence>
+__global__ void store_what_all_have_written(float* out) {
+    __shared__ alignas(128) float tile[2][kThreads];
+    const unsigned i = threadIdx.x, lane0 = i / 32 * 32;
+    const auto store = [&](float* to, const float* from, unsigned threads) {
+        const auto address = static_cast<unsigned>(__cvta_generic_to_shared(from));
+        if (kFence == Fence::kReduces) {
+            cuda::ptx::cp_reduce_async_bulk(cuda::ptx::space_global, cuda::ptx::space_shared,
+                                            cuda::ptx::op_add, to, from, threads * 4);
+        } else {
+            asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
+                         "r"(address), "r"(threads * 4)
+                         : "memory");
+        }
+        ptx::tma_store_commit();
+        ptx::tma_store_wait<0>();
+    };
+    switch (kFence) {
+        case Fence::kByTheIssuer:
+        case Fence::kReduces:
+            tile[0][i] = 1;
+            __syncthreads();
+            if (i == 0) {
+                ptx::fence_proxy_async();
+                store(out, tile[0], kThreads);
+            }
+            break;
+        case Fence::kByAllBehindTheBarrier:
+            tile[0][i] = 1;
+            __syncthreads();
+            ptx::fence_proxy_async();
+            if (i == 5) store(out, tile[0], kThreads);
+            break;
+        case Fence::kByLane0:
+            tile[0][i] = 1;
+            __syncwarp();
+            if (i == lane0) {
+                ptx::fence_proxy_async();
+                store(out + i, tile[0] + i, 32);
+            }
+            break;
+        case Fence::kNotByAWarp:
+            for (int round = 0; round < 3; ++round) {
+                tile[0][i] = static_cast<float>(round);
+                if (round < 2 || i >= 32) ptx::fence_proxy_async();
+                __syncthreads();
+                if (i == 40) store(out, tile[0], kThreads);
+                __syncthreads();
+            }
+            break;
+        case Fence::kByAll:
+            tile[0][i] = 1;
+            ptx::fence_proxy_async();
+            __syncthreads();
+            if (i == 0) store(out, tile[0], kThreads);
+            break;
+        case Fence::kByTheWarp:
+            tile[0][i] = 1;
+            ptx::fence_proxy_async();
+            __syncwarp();
+            if (i == lane0) store(out + i, tile[0] + i, 32);
+            break;
+        case Fence::kByTheOnlyWriter:
+            if (i != 0) break;
+            for (float& each : tile[0])
+                each = 1;
+            ptx::fence_proxy_async();
+            store(out, tile[0], kThreads);
+            break;
+        case Fence::kInRounds:
+            for (int round = 0; round < 40; ++round) {
+                float* const half = tile[round % 2];
+                half[i] = static_cast<float>(round);
+                ptx::fence_proxy_async();
+                __syncthreads();
+                if (i == 0) store(out, half, kThreads);
+            }
+            __syncthreads();
+            break;
+        case Fence::kLoadedByACopy: {  // by the same proxy
+            __shared__ std::uint64_t barrier;
+            if (i == 0) {
+                ptx::mbarrier_init(&barrier, 1);
+                ptx::fence_mbarrier_init();
+                ptx::mbarrier_arrive_expect(&barrier, sizeof tile[0]);
+                asm volatile(
+                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+                    "[%3];" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(tile[0]))),
+                    "l"(out), "r"(static_cast<unsigned>(sizeof tile[0])),
+                    "r"(static_cast<unsigned>(__cvta_generic_to_shared(&barrier)))
+                    : "memory");
+            }
+            __syncthreads();
+            ptx::mbarrier_wait(&barrier, 0);
+            if (i == 0) {
+                ptx::fence_proxy_async();
+                store(out + kThreads, tile[0], kThreads);
+            }
+            break;
+        }
+    }
+}
+
+TEST(BulkCopies, EachThreadThatHasWrittenNeedsAFence) {
+    Buffer<float> out(2 * kThreads);
+    const auto run = [&](auto kernel) { return findings([&] { kernel<<<1, kThreads>>>(out.get()); }); };
+    const auto wrong = {store_what_all_have_written<Fence::kByTheIssuer>,
+                        store_what_all_have_written<Fence::kByAllBehindTheBarrier>,
+                        store_what_all_have_written<Fence::kByLane0>,
+                        store_what_all_have_written<Fence::kReduces>,
+                        store_what_all_have_written<Fence::kNotByAWarp>};
+    for (const auto kernel : wrong) {
+        const auto seen = run(kernel);
+        const auto found = std::ranges::find(seen, "missing_fence", &Finding::kind);
+        ASSERT_NE(found, seen.end()) << messages(seen);
+        EXPECT_GT(found->source.line, 0);
+        ASSERT_TRUE(found->other.has_value());
+        EXPECT_GT(found->other->line, 0);
+    }
+    const auto right = {
+        store_what_all_have_written<Fence::kByAll>, store_what_all_have_written<Fence::kByTheWarp>,
+        store_what_all_have_written<Fence::kByTheOnlyWriter>, store_what_all_have_written<Fence::kInRounds>,
+        store_what_all_have_written<Fence::kLoadedByACopy>};
+    for (const auto kernel : right)
+        EXPECT_EQ(messages(run(kernel)), "");
+}
+
 // Each of two warps stores a box.
 enum class SamePlace { no, in_turns, of_a_block, of_two_blocks };
 template <SamePlace kSame>
@@ -817,6 +960,93 @@ __global__ void __cluster_dims__(2, 1, 1) cluster_exchanges(float* out) {
 TEST(Order, BlocksOfAClusterWriteToEachOther) {
     Buffer<float> out(4 * kThreads);
     EXPECT_FINDS("", [&] { cluster_exchanges<<<4, kThreads>>>(out.get()); });
+}
+
+// The last access to the shared memory of the other block, and what comes between it and the other
+// block's end.
+enum class Last {
+    kReads,
+    kWrites,
+    kAdds,
+    kReadsByPtx,
+    kReadsAndMeets,
+    kReadsOnOneSide,
+    kOneSideEnds,
+    kArrives
+};
+template <Last kLast>
+__global__ void __cluster_dims__(2, 1, 1) end_of_a_cluster(float* out) {
+    extern __shared__ float dynamic[];
+    __shared__ float row[kThreads];
+    __shared__ std::uint64_t barrier;
+    const cg::cluster_group cluster = cg::this_cluster();
+    const unsigned rank = cluster.block_rank(), i = threadIdx.x;
+    float& place = out[blockIdx.x * kThreads + i];
+    row[i] = dynamic[i] = 1;
+    if (i == 0) {
+        ptx::mbarrier_init(&barrier, 1);
+        ptx::fence_mbarrier_init();
+    }
+    float* const other = cluster.map_shared_rank(row, static_cast<int>(rank ^ 1));
+    float* const other_dynamic = cluster.map_shared_rank(dynamic, static_cast<int>(rank ^ 1));
+    cluster.sync();
+    switch (kLast) {
+        case Last::kReads:
+            place = other[i];
+            __syncthreads();
+            break;
+        case Last::kWrites:
+            if (rank == 1 && i < 32) other_dynamic[i] = 2;
+            break;
+        case Last::kAdds:
+            atomicAdd(&other[i % 4], 1.0f);
+            break;
+        case Last::kReadsByPtx: {
+            unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row + i)), there;
+            asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank ^ 1));
+            asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(place) : "r"(there));
+            break;
+        }
+        case Last::kReadsAndMeets:
+            for (int round = 0; round < 3; ++round) {
+                other[i] = place + other_dynamic[i];
+                cluster.sync();
+                place = row[i];
+            }
+            break;
+        case Last::kReadsOnOneSide:  // the other one waits in a barrier
+            if (rank == 0) place = other[i];
+            cluster.sync();
+            break;
+        case Last::kOneSideEnds:  // which counts as an arrival
+            if (rank == 0) {
+                place = other[i];
+            } else {
+                cluster.sync();
+            }
+            break;
+        case Last::kArrives:  // at an mbarrier, for which the other one waits
+            if (rank == 0) place = other[i];
+            __syncthreads();
+            if (rank == 0 && i == 0) ptx::mbarrier_arrive_at(&barrier, 1);
+            if (rank == 1) ptx::mbarrier_wait(&barrier, 0);
+            break;
+    }
+}
+
+TEST(Order, ABlockOfAClusterEndsWhenItsSharedMemoryIsNoLongerNeeded) {
+    Buffer<float> out(4 * kThreads);
+    const auto run = [&](auto kernel) {
+        return findings([&] { kernel<<<4, kThreads, kThreads * sizeof(float)>>>(out.get()); });
+    };
+    EXPECT_EQ(kinds(run(end_of_a_cluster<Last::kReads>)), "cluster_exit");
+    EXPECT_EQ(kinds(run(end_of_a_cluster<Last::kWrites>)), "cluster_exit");
+    EXPECT_EQ(kinds(run(end_of_a_cluster<Last::kAdds>)), "cluster_exit");
+    EXPECT_EQ(kinds(run(end_of_a_cluster<Last::kReadsByPtx>)), "cluster_exit");
+    const auto right = {end_of_a_cluster<Last::kReadsAndMeets>, end_of_a_cluster<Last::kReadsOnOneSide>,
+                        end_of_a_cluster<Last::kOneSideEnds>, end_of_a_cluster<Last::kArrives>};
+    for (const auto kernel : right)
+        EXPECT_EQ(messages(run(kernel)), "");
 }
 
 template <bool kWaits>

@@ -89,7 +89,12 @@ if [[ -e $toolkit/lib64/cuda_on_cpu_whole_program.o ]]; then  # it can inspect: 
 fi
 
 "$toolkit/bin/nvcc" -o steps "$here/warp_synchronous.cu" >out 2>err
+"$toolkit/bin/nvcc" -c -o unset.o "$here/unset.cu" >out 2>unset.err
 check 'warp-synchronous code is named' grep -q 'warp_synchronous.cu:8: warning: lanes of a warp .*__syncwarp' err
+for line in 12:sum 19:c 25:best; do
+    check "the variable of line $line is unset" grep -q "unset.cu:${line%:*}:.*${line#*:}.*\(nothing has set it\|used uninitialized\|be used uninitialized\)" unset.err
+done
+check 'and no other' test "$(grep -c 'warning: ' unset.err)" -le 5
 check 'in an array, too' grep -q 'warp_synchronous.cu:27: warning: lanes of a warp .*__syncwarp' err
 for order in ascending descending; do
     CUDA_ON_CPU_ORDER=$order CUDA_ON_CPU_LOCKSTEP=1 ./steps >out 2>err

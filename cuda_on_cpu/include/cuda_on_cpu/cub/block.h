@@ -1,6 +1,6 @@
 // Block-wide primitives of CUB. All threads store their values in the temporary storage; after a
 // barrier the first thread combines them in order. As in CUB, a barrier is needed before the
-// storage is reused.
+// storage is reused; an inspection finds that it is missing (StorageUse).
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -41,12 +41,33 @@ __device__ unsigned RowMajorTid(int = 0, int = 0, int = 0) {
     return threadIdx.x + X * (threadIdx.y + Y * threadIdx.z);
 }
 
+// The first member of every temporary storage. An operation begins with a write by the block's
+// first thread, and ends with reads by all. So without a barrier between two operations on one
+// storage, or on two in a union, the inspector sees a race.
+struct StorageUse {
+    unsigned word;
+    __device__ void begin(unsigned thread) {
+        if (thread == 0) word = 0;
+    }
+    // A volatile copy, so that the compiler keeps the read.
+    __device__ void end() const {
+        const volatile unsigned seen = word;
+        static_cast<void>(seen);
+    }
+};
+template <class T, int Count>
+struct UsedValues {
+    StorageUse use;
+    ThreadValues<T, Count> values;
+    __device__ T& operator[](unsigned i) { return values[i]; }
+};
+
 template <class T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int = 0>
 class BlockReduce {
     static constexpr int kThreads = X * Y * Z;
 
   public:
-    using TempStorage = ThreadValues<T, kThreads>;
+    using TempStorage = UsedValues<T, kThreads>;
 
     __device__ explicit BlockReduce(TempStorage& storage) : storage_(storage) {}
 
@@ -55,11 +76,13 @@ class BlockReduce {
     template <class Operator>
     __device__ T Reduce(T input, Operator combine, int valid = kThreads) {
         const unsigned thread = RowMajorTid<X, Y, Z>();
+        storage_.use.begin(thread);
         storage_[thread] = input;
         __syncthreads();
         T sum = input;
         for (int i = 1; thread == 0 && i < valid; ++i)
             sum = combine(sum, storage_[i]);
+        storage_.use.end();
         return sum;
     }
     template <int Items, class Operator>
@@ -85,6 +108,7 @@ class BlockScan {
 
   public:
     struct TempStorage {
+        StorageUse use;
         // The inputs, then for each thread the combination of all values before its own.
         ThreadValues<T, kThreads> values;
         // Of the block, and the prefix.
@@ -170,6 +194,7 @@ class BlockScan {
         }
         __syncthreads();
         output = first ? storage_.aggregate[1] : combine(storage_.aggregate[1], before);
+        storage_.use.end();
     }
     // Without an initial value thread 0's output is undefined.
     template <class Operator>
@@ -226,6 +251,7 @@ class BlockScan {
     template <class Operator>
     __device__ bool scan(const T& input, T& before, Operator combine, T& aggregate) {
         const unsigned thread = RowMajorTid<X, Y, Z>();
+        storage_.use.begin(thread);
         storage_.values[thread] = input;
         __syncthreads();
         if (thread == 0) {
@@ -240,6 +266,7 @@ class BlockScan {
         __syncthreads();
         aggregate = storage_.aggregate[0];
         if (thread > 0) before = storage_.values[thread];
+        storage_.use.end();
         return thread > 0;
     }
     template <int Items, class Operator>
@@ -268,7 +295,7 @@ class BlockLoad {
     static constexpr bool kTransposes = Algorithm >= BLOCK_LOAD_TRANSPOSE;
 
   public:
-    using TempStorage = ThreadValues<T, kTransposes ? kThreads * Items : 1>;
+    using TempStorage = UsedValues<T, kTransposes ? kThreads * Items : 1>;
 
     __device__ explicit BlockLoad(TempStorage& storage) : storage_(&storage) {}
     __device__ BlockLoad() : storage_(nullptr) {}
@@ -287,6 +314,7 @@ class BlockLoad {
     __device__ void load(Iterator from, T (&items)[Items], int valid, Otherwise otherwise) {
         const int thread = RowMajorTid<X, Y, Z>();
         constexpr bool kStriped = kTransposes || Algorithm == BLOCK_LOAD_STRIPED;
+        if constexpr (kTransposes) storage_->use.begin(static_cast<unsigned>(thread));
         for (int i = 0; i < Items; ++i) {
             const int position = kStriped ? i * kThreads + thread : thread * Items + i;
             otherwise(items[i]);
@@ -297,6 +325,7 @@ class BlockLoad {
             __syncthreads();
             for (int i = 0; i < Items; ++i)
                 items[i] = (*storage_)[thread * Items + i];
+            storage_->use.end();
         }
     }
 
@@ -310,7 +339,7 @@ class BlockStore {
     static constexpr bool kTransposes = Algorithm >= BLOCK_STORE_TRANSPOSE;
 
   public:
-    using TempStorage = ThreadValues<T, kTransposes ? kThreads * Items : 1>;
+    using TempStorage = UsedValues<T, kTransposes ? kThreads * Items : 1>;
 
     __device__ explicit BlockStore(TempStorage& storage) : storage_(&storage) {}
     __device__ BlockStore() : storage_(nullptr) {}
@@ -319,6 +348,7 @@ class BlockStore {
     __device__ void Store(Iterator to, T (&items)[Items], int valid = kThreads * Items) {
         const int thread = RowMajorTid<X, Y, Z>();
         if constexpr (kTransposes) {
+            storage_->use.begin(static_cast<unsigned>(thread));
             for (int i = 0; i < Items; ++i)
                 (*storage_)[thread * Items + i] = items[i];
             __syncthreads();
@@ -333,6 +363,7 @@ class BlockStore {
                 to[position] = items[i];
             }
         }
+        if constexpr (kTransposes) storage_->use.end();
     }
 
   private:
@@ -346,7 +377,7 @@ class BlockExchange {
     static constexpr int kThreads = X * Y * Z;
 
   public:
-    using TempStorage = ThreadValues<T, kThreads * Items>;
+    using TempStorage = UsedValues<T, kThreads * Items>;
 
     __device__ explicit BlockExchange(TempStorage& storage) : storage_(storage) {}
 
@@ -380,11 +411,13 @@ class BlockExchange {
     template <class Output, class To, class From>
     __device__ void exchange(const T (&input)[Items], Output (&output)[Items], To to, From from) {
         const int thread = RowMajorTid<X, Y, Z>();
+        storage_.use.begin(static_cast<unsigned>(thread));
         for (int i = 0; i < Items; ++i)
             storage_[to(thread, i)] = input[i];
         __syncthreads();
         for (int i = 0; i < Items; ++i)
             output[i] = storage_[from(thread, i)];
+        storage_.use.end();
     }
 
     TempStorage& storage_;
@@ -397,6 +430,7 @@ class BlockRadixSort {
 
   public:
     struct TempStorage {
+        StorageUse use;
         ThreadValues<Key, kThreads * Items> keys;
         ThreadValues<Value, kThreads * Items> values;
     };
@@ -435,6 +469,7 @@ class BlockRadixSort {
     __device__ void sort(Key (&keys)[Items], Value (&values)[Items], int begin, int end, bool descending,
                          bool striped) {
         const int thread = RowMajorTid<X, Y, Z>();
+        storage_.use.begin(static_cast<unsigned>(thread));
         for (int i = 0; i < Items; ++i) {
             storage_.keys[thread * Items + i] = keys[i];
             storage_.values[thread * Items + i] = values[i];
@@ -459,6 +494,7 @@ class BlockRadixSort {
             keys[i] = storage_.keys[position];
             values[i] = storage_.values[position];
         }
+        storage_.use.end();
     }
 
     TempStorage& storage_;
@@ -466,15 +502,20 @@ class BlockRadixSort {
 };
 
 // Counts how often each value occurs in the block's items. The counters may be in shared or in
-// global memory.
+// global memory. As in CUB, other threads need a barrier before they read them; BLOCK_HISTO_ATOMIC
+// has no temporary storage to speak of.
 enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
-template <class T, int X, int Items, int Bins, BlockHistogramAlgorithm = BLOCK_HISTO_SORT, int Y = 1,
-          int Z = 1, int = 0>
+template <class T, int X, int Items, int Bins, BlockHistogramAlgorithm Algorithm = BLOCK_HISTO_SORT,
+          int Y = 1, int Z = 1, int = 0>
 class BlockHistogram {
-  public:
-    struct TempStorage {};
+    static constexpr bool kSorts = Algorithm == BLOCK_HISTO_SORT;
 
-    __device__ explicit BlockHistogram(TempStorage&) {}
+  public:
+    struct TempStorage {
+        StorageUse use;
+    };
+
+    __device__ explicit BlockHistogram(TempStorage& storage) : storage_(storage) {}
 
     template <class Counter>
     __device__ void InitHistogram(Counter (&histogram)[Bins]) {
@@ -483,16 +524,24 @@ class BlockHistogram {
     }
     template <class Counter>
     __device__ void Composite(T (&items)[Items], Counter (&histogram)[Bins]) {
-        __syncthreads();
+        if constexpr (kSorts) {
+            storage_.use.begin(RowMajorTid<X, Y, Z>());
+            __syncthreads();
+        }
         for (const T& item : items)
             atomicAdd(&histogram[static_cast<std::size_t>(item)], Counter{1});
-        __syncthreads();
+        if constexpr (kSorts) storage_.use.end();
     }
     template <class Counter>
     __device__ void Histogram(T (&items)[Items], Counter (&histogram)[Bins]) {
+        if constexpr (kSorts) storage_.use.begin(RowMajorTid<X, Y, Z>());
         InitHistogram(histogram);
+        __syncthreads();
         Composite(items, histogram);
     }
+
+  private:
+    TempStorage& storage_;
 };
 
 // Flags items that differ from the previous one (heads) or the next one (tails).
@@ -502,6 +551,7 @@ class BlockDiscontinuity {
 
   public:
     struct TempStorage {
+        StorageUse use;
         ThreadValues<T, kThreads> first, last;
     };
 
@@ -514,6 +564,7 @@ class BlockDiscontinuity {
             flags[i] = i > 0        ? static_cast<Flag>(differs(items[i - 1], items[i]))
                        : thread > 0 ? static_cast<Flag>(differs(storage_.last[thread - 1], items[0]))
                                     : static_cast<Flag>(1);
+        storage_.use.end();
     }
     template <int Items, class Flag, class Differs>
     __device__ void FlagHeads(Flag (&flags)[Items], T (&items)[Items], Differs differs, T before_the_tile) {
@@ -528,6 +579,7 @@ class BlockDiscontinuity {
                        : thread + 1 < kThreads
                            ? static_cast<Flag>(differs(items[i], storage_.first[thread + 1]))
                            : static_cast<Flag>(1);
+        storage_.use.end();
     }
     template <int Items, class Flag, class Differs>
     __device__ void FlagTails(Flag (&flags)[Items], T (&items)[Items], Differs differs, T behind_the_tile) {
@@ -540,6 +592,7 @@ class BlockDiscontinuity {
     template <int Items>
     __device__ int share(const T (&items)[Items]) {
         const int thread = RowMajorTid<X, Y, Z>();
+        storage_.use.begin(static_cast<unsigned>(thread));
         storage_.first[thread] = items[0];
         storage_.last[thread] = items[Items - 1];
         __syncthreads();
@@ -556,6 +609,7 @@ class BlockMergeSort {
 
   public:
     struct TempStorage {
+        StorageUse use;
         ThreadValues<Key, kAll> keys;
         ThreadValues<Value, kAll> values;
     };
@@ -587,6 +641,7 @@ class BlockMergeSort {
     template <class Less>
     __device__ void sort(Key (&keys)[Items], Value (&values)[Items], Less less, int valid) {
         const int thread = RowMajorTid<X, Y, Z>();
+        storage_.use.begin(static_cast<unsigned>(thread));
         for (int i = 0; i < Items; ++i) {
             storage_.keys[thread * Items + i] = keys[i];
             storage_.values[thread * Items + i] = values[i];
@@ -608,6 +663,7 @@ class BlockMergeSort {
             keys[i] = storage_.keys[thread * Items + i];
             values[i] = storage_.values[thread * Items + i];
         }
+        storage_.use.end();
     }
 
     TempStorage& storage_;

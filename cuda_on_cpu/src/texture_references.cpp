@@ -79,24 +79,24 @@ cudaError_t bind(const char* function, const textureReference& reference, const 
 // Textures begin at multiples of 512 bytes: the address before `pointer` that does.
 cudaError_t align(const char* function, const textureReference& reference, const size_t* offset,
                   const void* pointer, std::size_t element, const char** aligned) {
-    constexpr std::size_t kAlignment = 512;
+    constexpr std::size_t kTextureAlignment = 512;
     *aligned = static_cast<const char*>(pointer);
     const auto allocation = find_allocation(pointer);
     if (!allocation) return cudaSuccess;
-    const auto rest = static_cast<std::size_t>(*aligned - allocation->begin) % kAlignment;
+    const auto rest = static_cast<std::size_t>(*aligned - allocation->begin) % kTextureAlignment;
     if (rest != 0 && offset == nullptr)
         return cuda_on_cpu::refuse(
             cudaErrorInvalidValue, function,
             "%p is %zu bytes behind a multiple of the device's textureAlignment, %zu, and offset "
             "is null; expected a size_t that gets these bytes, which the fetches from %s have to "
             "add",
-            pointer, rest, kAlignment, name_of(reference).c_str());
+            pointer, rest, kTextureAlignment, name_of(reference).c_str());
     if (element != 0 && rest % element != 0)
         return cuda_on_cpu::refuse(
             cudaErrorInvalidValue, function,
             "%p is %zu bytes behind a multiple of the device's textureAlignment, %zu; expected a "
             "multiple of the element's %zu",
-            pointer, rest, kAlignment, element);
+            pointer, rest, kTextureAlignment, element);
     *aligned -= rest;
     return cudaSuccess;
 }

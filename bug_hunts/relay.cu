@@ -6,6 +6,7 @@
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/relaxed.cuh"
 
 namespace hunts {
 namespace {
@@ -37,9 +38,8 @@ __global__ void pass_on(DeviceSpan<const float> in, DeviceSpan<float> out, Relay
         values[threadIdx.x] += left;
     }
 
-    volatile unsigned& turn = relay->turn;
     if (threadIdx.x == 0) {
-        while (turn != tile) {
+        while (course::load_relaxed(&relay->turn) != tile) {
         }
         __threadfence();  // the turn has been read before the result is
         before = tile > 0 ? out[i - 1] : 0.0f;
@@ -48,7 +48,7 @@ __global__ void pass_on(DeviceSpan<const float> in, DeviceSpan<float> out, Relay
     if (i < out.size()) out[i] = before + values[threadIdx.x];
     if (threadIdx.x == kBlock - 1) {
         __threadfence();  // the result can be read before the turn is
-        turn = tile + 1;
+        course::store_relaxed(&relay->turn, tile + 1);
     }
 }
 

@@ -24,9 +24,13 @@
 #include <cuda_runtime.h>
 
 #include "common/device/grid.hpp"
+#include "common/device/relaxed.cuh"
 #include "vertex.hpp"
 
 namespace day36 {
+
+using course::load_relaxed;
+using course::store_relaxed;
 
 constexpr unsigned kBlock = 256;
 
@@ -62,19 +66,18 @@ inline void launch_reset(unsigned* level, Vertex* parent, unsigned vertices, Ver
 // time. And each launch reads the levels of all vertices, for a few that are in the frontier.
 //
 // Two threads may find the same vertex at the same time. Both store the same level, and each is a
-// right parent, so it does not matter whose store is the last one. In C++ this is a data race all
-// the same. nvcc turns each `volatile` access into one load or store of the whole word in memory;
-// what that is worth is in the README ("Two threads, one vertex"). Both threads add to `found`, so
+// right parent, so it does not matter whose store is the last one. Plain accesses would be a data
+// race all the same, so these are relaxed atomics: each is one load or store of the whole word in
+// memory. More is in the README ("Two threads, one vertex"). Both threads add to `found`, so
 // it may exceed the number of vertices found. But it is 0 only if no vertex was found.
-__global__ void push(Rows out, unsigned current, volatile unsigned* level, volatile Vertex* parent,
-                     unsigned* found) {
+__global__ void push(Rows out, unsigned current, unsigned* level, Vertex* parent, unsigned* found) {
     const Vertex v = global_thread();
-    if (v >= out.vertices || level[v] != current - 1) return;
+    if (v >= out.vertices || load_relaxed(&level[v]) != current - 1) return;
     for (unsigned e = out.offsets[v]; e < out.offsets[v + 1]; ++e) {
         const Vertex neighbour = out.neighbours[e];
-        if (level[neighbour] != kUnreached) continue;
-        level[neighbour] = current;
-        parent[neighbour] = v;
+        if (load_relaxed(&level[neighbour]) != kUnreached) continue;
+        store_relaxed(&level[neighbour], current);
+        store_relaxed(&parent[neighbour], v);
         atomicAdd(found, 1u);
     }
 }
@@ -91,13 +94,13 @@ inline void launch_push(const Rows& out, unsigned current, unsigned* level, Vert
 // vertex, so the parent needs no atomic; others may load its level at the same time.
 // Still limits it: latency, as in push. And if the frontier is small, nearly every list is read to
 // its end without a hit.
-__global__ void pull(Rows in, unsigned current, volatile unsigned* level, Vertex* parent, unsigned* found) {
+__global__ void pull(Rows in, unsigned current, unsigned* level, Vertex* parent, unsigned* found) {
     const Vertex v = global_thread();
-    if (v >= in.vertices || level[v] != kUnreached) return;
+    if (v >= in.vertices || load_relaxed(&level[v]) != kUnreached) return;
     for (unsigned e = in.offsets[v]; e < in.offsets[v + 1]; ++e) {
         const Vertex neighbour = in.neighbours[e];
-        if (level[neighbour] != current - 1) continue;
-        level[v] = current;
+        if (load_relaxed(&level[neighbour]) != current - 1) continue;
+        store_relaxed(&level[v], current);
         parent[v] = neighbour;
         atomicAdd(found, 1u);
         break;
@@ -115,14 +118,14 @@ inline void launch_pull(const Rows& in, unsigned current, unsigned* level, Verte
 // Still limits it: latency. Each launch reads both ends of all edges (counters: warps wait for
 // loads 91 % of their time; L2 43 % busy).
 __global__ void edge_centric(const Vertex* sources, const Vertex* targets, unsigned edges, unsigned current,
-                             volatile unsigned* level, volatile Vertex* parent, unsigned* found) {
+                             unsigned* level, Vertex* parent, unsigned* found) {
     const unsigned e = global_thread();
     if (e >= edges) return;
     const Vertex from = sources[e];
     const Vertex to = targets[e];
-    if (level[from] != current - 1 || level[to] != kUnreached) return;
-    level[to] = current;
-    parent[to] = from;
+    if (load_relaxed(&level[from]) != current - 1 || load_relaxed(&level[to]) != kUnreached) return;
+    store_relaxed(&level[to], current);
+    store_relaxed(&parent[to], from);
     atomicAdd(found, 1u);
 }
 
@@ -180,7 +183,7 @@ constexpr unsigned kPrivate = 2048;  // vertices in a block's own queue
 // one.
 __device__ inline bool claim(unsigned* level, Vertex neighbour, unsigned current) {
     // A load is cheaper than an atomic, and most neighbours already have a level.
-    if (*const_cast<volatile unsigned*>(&level[neighbour]) != kUnreached) return false;
+    if (load_relaxed(&level[neighbour]) != kUnreached) return false;
     return atomicCAS(&level[neighbour], kUnreached, current) == kUnreached;
 }
 

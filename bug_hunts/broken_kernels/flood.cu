@@ -8,6 +8,7 @@
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/relaxed.cuh"
 
 namespace hunts {
 namespace {
@@ -17,10 +18,10 @@ constexpr int kSteps = 8;
 constexpr float kDry = kSteps + 1;
 constexpr float kDyke = -0.5f;  // cells below are dykes, which stay dry
 
-// `volatile`: other threads write to their cells at the same time.
+// Relaxed: other threads write to their cells at the same time.
 __device__ float step_of(DeviceMatrix<float> out, std::size_t row, std::size_t col) {
     if (row >= out.rows() || col >= out.cols()) return kDry;  // row -1 is a row too large
-    return *const_cast<const volatile float*>(&out(row, col));
+    return course::load_relaxed(&out(row, col));
 }
 
 __global__ void first_column(DeviceMatrix<const float> in, DeviceMatrix<float> out) {
@@ -43,7 +44,7 @@ __global__ void rise(DeviceMatrix<const float> in, DeviceMatrix<float> out, floa
 
     const auto is_wet = [&](std::size_t r, std::size_t c) { return step_of(out, r, c) != kDry; };
     if (is_wet(row, col - 1) || is_wet(row, col + 1) || is_wet(row - 1, col) || is_wet(row + 1, col))
-        *const_cast<volatile float*>(&out(row, col)) = step;
+        course::store_relaxed(&out(row, col), step);
 }
 
 }  // namespace

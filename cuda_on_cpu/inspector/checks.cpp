@@ -333,6 +333,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     generation_ = launch.generation();
     footprint_ = watched ? launch.new_footprint() : std::nullopt;
     second_writes_.clear();
+    load_race_.reset();
     volatile_load_ = 0;
     split_barrier_ = false;
     cluster_ = cluster_of(block, state.configuration);
@@ -352,6 +353,8 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     dynamic_ = nullptr;
     shared_.begin_block();
     if (copies_.size() < threads_) copies_.resize(threads_);
+    took_lock_.assign(threads_ / kLanes * kLanes + kLanes, false);
+    compares_ = false;
     for (Copies& copies : copies_) {
         copies.group = 0;
         copies.pending.clear();
@@ -449,9 +452,9 @@ void BlockChecks::check(AccessKind kind, Address byte, std::size_t bytes, Place 
 
 void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
                            bool aligned) {
-    settle();
     const Page where = page_for(byte, place);
-    if (where.memory == Memory::nothing) return;
+    if (where.memory == Memory::nothing) return;  // also variables of the stand-in
+    settle();
     const Access access{thread, byte, static_cast<unsigned>(bytes), kind, short_place(place)};
     if (!watched_) {
         if (where.memory == Memory::device && where.device->written != nullptr)
@@ -679,14 +682,31 @@ void BlockChecks::volatile_access(AccessKind kind, const volatile void* address,
         kind = is_load ? AccessKind::atomic_load : AccessKind::atomic_store;
     } else {
         kind = is_load ? AccessKind::volatile_load : AccessKind::volatile_store;
-        // Neither compilers nor GPUs move a volatile access before an atomic one.
-        if (!loaded_.empty() || order_.any_to_acquire()) {
+        // Neither compilers nor GPUs move a volatile access before the last load of a flag. A lock
+        // (compare-and-swap) needs its fence.
+        if ((!loaded_.empty() || order_.any_to_acquire()) && !took_lock_[running_thread()]) {
             note_reads();
             acquire_loaded(running_thread());
         }
     }
     before_atomic(kind, address, bytes, __ATOMIC_RELAXED, place);
     if (is_load) volatile_load_ = byte;  // the load is performed after this returns
+}
+
+void BlockChecks::before_compare_and_swap(const volatile void* address, unsigned bytes) {
+    const Address byte = address_of(address);
+    if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr || !watched_) return;
+    const unsigned thread = running_thread();
+    compares_ = true;
+    if (load_race_ && load_race_->access.thread == thread && load_race_->access.address == byte &&
+        load_race_->access.bytes == bytes)
+        load_race_.reset();
+    const Memory memory = page(byte).memory;
+    if (!is_shared(memory)) {
+        reads_.take_back(byte, bytes, thread, order_.epoch(thread));
+    } else if (SharedShadow::Region* region = shared_.find(byte); region != nullptr) {
+        shared_.take_back(*region, byte, bytes, thread, order_);
+    }
 }
 
 // Release and acquire, between the block's threads and between blocks. A block's clock is released
@@ -700,6 +720,8 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     if (footprint_) touch(kind, byte, bytes, place);
     const unsigned thread = running_thread();
     if (writes(kind) && releases(memory_order)) fence_to_release(thread, !of_block(kind));
+    const bool compares = std::exchange(compares_, false);
+    if (is_atomic(kind) && reads(kind)) took_lock_[thread] = compares;
     // In shared memory, and without a fence, it does not order reads of device memory.
     if (launch_->any_fence || !atomics_.empty() || order_.any_released() ||
         !is_shared(page_for(byte, place).memory))
@@ -1135,10 +1157,16 @@ void BlockChecks::race(const Access& access, const Earlier& earlier, Address whe
         std::memcpy(write.before.data(), reinterpret_cast<const void*>(where), write.bytes);
         return;
     }
+    if (access.kind == AccessKind::load && is_atomic(earlier.kind) && is_shared(page(where).memory)) {
+        load_race_ = LoadRace{access, earlier, where};
+        return;
+    }
     note_race(access, earlier, where);
 }
 
 void BlockChecks::settle_last_access() {
+    if (const auto race = std::exchange(load_race_, std::nullopt); race.has_value())
+        note_race(race->access, race->earlier, race->where);
     // The store has been performed, because its thread has reached its next event.
     if (!second_writes_.empty())
         settle_second_writes(

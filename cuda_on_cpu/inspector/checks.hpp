@@ -154,6 +154,9 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void before_atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
                        Place place);
     void after_atomic(AccessKind kind, const volatile void* address, int memory_order);
+    // A plain load of the word by this thread that nothing else has followed but plain accesses only
+    // gives the value with which the word is compared, so it is no access of its own.
+    void before_compare_and_swap(const volatile void* address, unsigned bytes);
     // Volatile accesses order as relaxed atomic ones do, but two of them conflict. With
     // CUDA_ON_CPU_VOLATILE=atomic they count as atomic.
     void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
@@ -284,7 +287,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     bool orders_blocks(Address byte);
     // Finishes those checks of the last access that needed its result.
     void settle() {
-        if (!second_writes_.empty() || volatile_load_ != 0) settle_last_access();
+        if (!second_writes_.empty() || volatile_load_ != 0 || load_race_.has_value()) settle_last_access();
     }
     void settle_last_access();
     void note_device_access(const Access& access);
@@ -349,6 +352,9 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // The clocks of other blocks at the addresses that a thread has read with relaxed operations.
     // They are acquired at its next fence or, erring towards "ordered", at the block's next barrier.
     std::map<std::pair<unsigned, Address>, SharedBlockClocks> loaded_;
+    // Is the next atomic access a compare-and-swap; was each thread's last one that read?
+    bool compares_ = false;
+    std::vector<bool> took_lock_;
     bool split_barrier_ = false;
     Site barrier_site_{"", 0};
     // The number of the block's cluster in the grid.
@@ -367,6 +373,13 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     unsigned ended_after_a_barrier_ = 0;
     // Of the last access, one for each of its words.
     std::vector<SecondWrite> second_writes_;
+    // A race of the last access, a plain load of shared memory, with an atomic access.
+    struct LoadRace {
+        Access access;
+        Earlier earlier;
+        Address where;
+    };
+    std::optional<LoadRace> load_race_;
     // The address of the last access, if that was a volatile load.
     Address volatile_load_ = 0;
 };

@@ -64,6 +64,10 @@ template <class Perform>
     return result;
 }
 
+void before_compare_and_swap(const volatile void* address, unsigned bytes) {
+    if (auto* checks = checking; checks != nullptr) checks->before_compare_and_swap(address, bytes);
+}
+
 // A load and the compare-and-swap that follows it are one atomic operation.
 void before_retry(const volatile void* address) {
     if (loaded_in_block == address) next_in_block = true;

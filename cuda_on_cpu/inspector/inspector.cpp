@@ -250,19 +250,27 @@ void Inspector::begin_launch(LaunchState& launch) {
     launches_.push_back(std::move(record));
 }
 
-// Chooses as many blocks as are allowed, evenly spread and including the first and the last. All
-// blocks of a cluster are chosen or none, because they synchronise with each other.
+// Chooses as many blocks as are allowed, in pairs of neighbours, evenly spread and including the
+// first and the last. All blocks of a cluster are chosen or none, because they synchronise with
+// each other; then clusters count as blocks.
 bool Inspector::chosen(uint3 block, const LaunchConfiguration& launch) const {
     const std::uint64_t number = cluster_of(block, launch);
     const std::uint64_t clusters = volume(launch.grid) / blocks_together(launch);
     const std::uint64_t wanted =
         std::max<std::uint64_t>(options_.blocks_per_launch / blocks_together(launch), 2);
     if (clusters <= wanted || number == 0) return true;
-    const long double apart = static_cast<long double>(clusters - 1) / static_cast<long double>(wanted - 1);
+    const bool pairs = wanted >= 4;
+    // Where a pair, or a single block, begins.
+    const std::uint64_t starts = pairs ? wanted / 2 : wanted;
+    const std::uint64_t last = clusters - (pairs ? 2 : 1);
+    const long double apart = static_cast<long double>(last) / static_cast<long double>(starts - 1);
     const auto step = [&](std::uint64_t n) {
         return static_cast<std::uint64_t>(static_cast<long double>(n) / apart);
     };
-    return step(number) != step(number - 1);
+    const auto begins = [&](std::uint64_t n) {
+        return n == 0 || n == last || (n < last && step(n) != step(n - 1));
+    };
+    return begins(number) || (pairs && begins(number - 1));
 }
 
 BlockObserver* Inspector::watch(LaunchState& launch, uint3 block) {
@@ -393,6 +401,8 @@ void cuda_on_cpu::begin_inspection(const InspectionOptions& options) {
                                     "; expected 2, the first and the last, to " + std::to_string(kMost));
     }
     InspectionOptions used = options;
+    if (options.blocks_per_launch == InspectionOptions::kBlocksPerLaunch)
+        used.blocks_per_launch = std::max(environment().inspect_blocks, 2U);
     used.look_for_mistakes = options.look_for_mistakes && environment().findings;
     inspector::Footprints::of_inspection().clear();
     inspector::inspector = new inspector::Inspector(used);

@@ -194,9 +194,9 @@ using SharedBlockClocks = std::shared_ptr<const BlockClocks>;
 
 // Happens-before between a running block and the others of its launch. One object per running
 // block. It is coarser than BlockOrder, and always errs towards "ordered": what threads of a block
-// release is known by warps, and what one of them passes on within its block by other means than a
-// barrier, or lanes that synchronise, counts as acquired by the whole block. A block that is not
-// watched only passes on the clocks it has acquired.
+// release is known by warps. What one of them passes on within its block, other than at a barrier
+// or where lanes synchronise, counts as acquired by the whole block. A block that is not watched
+// only passes on the clocks it has acquired.
 class GridOrder {
   public:
     static constexpr unsigned kNotWatched = ~0u;

@@ -175,6 +175,24 @@ void SharedShadow::access(Region& region, const Access& access, const BlockOrder
     if (access.bytes <= kWord || unwritten_bytes == access.bytes) sink.uninitialised(access, unwritten);
 }
 
+void SharedShadow::take_back(Region& region, Address address, unsigned bytes, unsigned thread,
+                             const BlockOrder& order) {
+    if (address < region.begin || address + bytes > region.begin + region.size) return;
+    for_each_word(address, bytes, [&](Address word, std::uint8_t) {
+        Cell& cell = fresh(region, word);
+        const std::span<Entry> entries =
+            cell.more != 0 ? std::span(more_[cell.more - 1]) : std::span(cell.entries.data(), cell.count);
+        for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+            const LaneMask lane = LaneMask{1} << thread % kLanes;
+            if (entry->kind != AccessKind::load || entry->warp != thread / kLanes ||
+                entry->epoch != order.epoch(thread) || (entry->lanes & lane) == 0)
+                continue;
+            entry->lanes &= ~lane;
+            return;
+        }
+    });
+}
+
 void SharedShadow::check(Cell& cell, const Access& access, std::uint8_t bytes, Address word,
                          const BlockOrder& order, SharedSink& sink) {
     if (cell.newest < order.phase_start()) {

@@ -73,10 +73,12 @@ inline bool reads(AccessKind kind) {
 inline unsigned strength(AccessKind kind) {
     return is_plain(kind) ? 0 : is_volatile(kind) ? 1 : 2;
 }
-// Are two unordered accesses to the same bytes by threads of one block a race? PTX takes a volatile
-// access for a relaxed one, so it is none beside an atomic access.
+// Are two unordered accesses to the same bytes by threads of one block a race? A volatile read
+// beside an atomic access is none: PTX takes it for a relaxed one.
 inline bool conflict(AccessKind a, AccessKind b) {
-    return (writes(a) || writes(b)) && strength(a) + strength(b) < 3;
+    if (!writes(a) && !writes(b)) return false;
+    return strength(a) + strength(b) < 3 || (is_volatile(a) && writes(a) && is_atomic(b)) ||
+           (is_volatile(b) && writes(b) && is_atomic(a));
 }
 // The same for threads of two blocks.
 inline bool conflict_between_blocks(AccessKind a, AccessKind b) {
@@ -148,6 +150,9 @@ class SharedShadow {
     // the block and later access has made them forgotten.
     using VisitWrite = std::function<void(unsigned thread, Epoch epoch, ShortPlace place, Address word)>;
     void visit_writes(Region& region, Address address, std::size_t bytes, const VisitWrite& visit);
+
+    // The thread's last plain load of these bytes in its epoch is forgotten.
+    void take_back(Region& region, Address address, unsigned bytes, unsigned thread, const BlockOrder& order);
 
     // An asynchronous copy: a write that is pending from its issue until its thread has waited.
     // `place` is the place of the issue.
@@ -349,6 +354,21 @@ class PendingReads {
             other = &reads;
         }
         return false;
+    }
+    // Forgets the thread's read of these bytes in that epoch.
+    void take_back(Address address, unsigned bytes, unsigned thread, Epoch epoch) {
+        const Address line = address / kLineBytes;
+        if (bytes < 4 || address % bytes != 0) return;
+        const LineWords words = line_words(address % kLineBytes / 4, bytes / 4);
+        for (Reads& reads : sets_[number_of_set(line)]) {
+            Run& run = reads.run;
+            if (reads.line != line || (words & ~run.words) != 0 || run.key.epoch != epoch) continue;
+            const auto first = static_cast<unsigned>(std::countr_zero(words));
+            const auto last = static_cast<unsigned>(std::bit_width(words)) - 1;
+            if (!run.thread.is(thread, first, last)) continue;
+            run.words &= static_cast<LineWords>(~words);
+            return;
+        }
     }
     // A read at the address is likely to follow.
     void prefetch(Address address) const { __builtin_prefetch(&sets_[number_of_set(address / kLineBytes)]); }

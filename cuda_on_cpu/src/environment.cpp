@@ -123,6 +123,7 @@ const Environment& environment() {
         .streams = seeded_word<IssueOrder>("CUDA_ON_CPU_STREAMS", "issue", "late"),
         .blocks = seeded_word<BlockOrder>("CUDA_ON_CPU_BLOCKS", "ascending", "descending"),
         .early_children = second_word("CUDA_ON_CPU_CHILDREN", "late", "early"),
+        .inspect_blocks = positive_number("CUDA_ON_CPU_INSPECT_BLOCKS", 256, 32768),
         .atomic_volatile = second_word("CUDA_ON_CPU_VOLATILE", "plain", "atomic"),
     };
     return read;

@@ -69,6 +69,7 @@ struct Environment {
     Seeded<IssueOrder> streams;  // CUDA_ON_CPU_STREAMS: see work_queue.hpp
     Seeded<BlockOrder> blocks;   // CUDA_ON_CPU_BLOCKS
     bool early_children;         // CUDA_ON_CPU_CHILDREN=early: see child_grids.hpp
+    unsigned inspect_blocks;     // CUDA_ON_CPU_INSPECT_BLOCKS: see InspectionOptions
     bool atomic_volatile;        // CUDA_ON_CPU_VOLATILE=atomic: see inspector/checks.hpp
 };
 

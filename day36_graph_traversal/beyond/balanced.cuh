@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 
 #include "common/device/grid.hpp"
+#include "common/device/relaxed.cuh"
 #include "common/device/warp.cuh"
 #include "graph_traversal.cuh"
 #include "graph_traversal.hpp"
@@ -144,7 +145,7 @@ __device__ inline void append_kept(const Traversal& t, Found& mine, unsigned end
 __device__ inline bool visit(unsigned* visited, Vertex v) {
     const unsigned bit = 1u << v % 32;
     // A load is cheaper than an atomic, and most neighbours have been visited already.
-    if ((*const_cast<volatile unsigned*>(&visited[v / 32]) & bit) != 0) return false;
+    if ((course::load_relaxed(&visited[v / 32]) & bit) != 0) return false;
     return (atomicOr(&visited[v / 32], bit) & bit) == 0;
 }
 

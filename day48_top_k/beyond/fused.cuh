@@ -16,6 +16,7 @@
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/operands.hpp"
+#include "common/device/relaxed.cuh"
 #include "common/device/warp.cuh"
 #include "common/tile/distance.cuh"
 #include "common/tile/loader.cuh"
@@ -25,6 +26,9 @@
 #include "thresholds.cuh"
 
 namespace day48 {
+
+using course::load_relaxed;
+using course::store_relaxed;
 
 // A block multiplies its tiles one after the other; most are in one row of tiles. For each of the
 // 128 rows of its tile it keeps (row_lists.cuh):
@@ -193,7 +197,7 @@ struct Publication {
           most(least + least / 8) {}
 };
 
-// A warp publishes the threshold of a row. Stores and loads are volatile and unordered, without a
+// A warp publishes the threshold of a row. Stores and loads are relaxed and unordered, without a
 // barrier: a thread that reads too early gets an older threshold, which is still valid.
 __device__ inline void publish_bound(const RowLists& lists, const RowState& rows, const Publication& of,
                                      unsigned row) {
@@ -201,7 +205,7 @@ __device__ inline void publish_bound(const RowLists& lists, const RowState& rows
     if (listed <= of.most) return;
     const Key bound = find_bound_in_registers<kKeysOfLane>(lists.list(row), listed, of.least, of.most);
     if (threadIdx.x % course::kWarpSize == 0)
-        lists.pieces.published(of.row_of_tiles, blockIdx.x, row) = rank_of(bound);
+        store_relaxed(&lists.pieces.published(of.row_of_tiles, blockIdx.x, row), rank_of(bound));
 }
 
 __device__ inline void publish_bounds(const RowLists& lists, const RowState& rows, const course::Tile& tile) {
@@ -219,7 +223,7 @@ __device__ inline void read_bound(const RowLists& lists, RowState& rows, const c
     unsigned greatest = 0;
 #pragma unroll 8
     for (unsigned block = 0; block < blocks; ++block)
-        greatest = max(greatest, unsigned{lists.pieces.published(of_tiles, first + block, row)});
+        greatest = max(greatest, load_relaxed(&lists.pieces.published(of_tiles, first + block, row)));
     // An equal element may be in a lower column than all of those, so the bound is the next greater
     // number.
     rows.bound[row] = fminf(rows.bound[row], value_of_rank(greatest + 1));

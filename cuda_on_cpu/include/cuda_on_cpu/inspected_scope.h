@@ -1,5 +1,6 @@
 // Inspected code announces an atomic access whose scope is a block (inspector/hooks.cpp). Between
-// the announcement and the access no other thread may run. Elsewhere every scope is the whole system.
+// the announcement and the access no other thread may run. Elsewhere every scope is the whole
+// system.
 #pragma once
 
 #if defined(CUDA_ON_CPU_INSPECT) && defined(__SANITIZE_THREAD__)

@@ -158,9 +158,11 @@ struct Inspection {
 };
 
 struct InspectionOptions {
-    // The most blocks that are watched in one launch. In a larger grid these are the first, the
-    // last, and others evenly spread between them. 2 to 32768.
-    std::uint64_t blocks_per_launch = 256;
+    // The most blocks that are watched in one launch. In a larger grid these are pairs of
+    // neighbours: the first two, the last two, and others evenly spread between them (2 or 3: no
+    // pairs). 2 to 32768. In place of kBlocksPerLaunch CUDA_ON_CPU_INSPECT_BLOCKS counts, if set.
+    static constexpr std::uint64_t kBlocksPerLaunch = 256;
+    std::uint64_t blocks_per_launch = kBlocksPerLaunch;
     // If false, accesses are only counted, which is faster. Failures of kernels are reported as
     // findings in either case.
     bool look_for_mistakes = true;

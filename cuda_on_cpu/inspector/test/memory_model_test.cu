@@ -388,6 +388,12 @@ __global__ void volatile_beside_atomic(int* word, int* out) {
         out[0] = 1;
     }
 }
+__global__ void volatile_write_beside_atomic(int* word) {
+    if (threadIdx.x == 0)
+        atomicAdd(word, 1);
+    else if (threadIdx.x == 32)
+        *static_cast<volatile int*>(word) = 5;
+}
 // A flag in shared memory, and what it guards.
 template <bool kFence>
 __global__ void flag_between_warps(int* out) {
@@ -429,8 +435,9 @@ TEST(Volatile, OrdersNothing) {
     EXPECT_KINDS("", [](const Words& at) { lost_update<<<1, 1>>>(at(0)); });
     // Equal values, as of plain stores.
     EXPECT_KINDS("", [](const Words& at) { one_value<<<4, 64>>>(at(0)); });
-    // PTX takes it for a relaxed access.
+    // PTX takes a volatile read for a relaxed one. A volatile write may be lost, or hide a sum.
     EXPECT_KINDS("", [](const Words& at) { volatile_beside_atomic<<<1, 64>>>(at(0), at(1)); });
+    EXPECT_KINDS("race;", [](const Words& at) { volatile_write_beside_atomic<<<1, 64>>>(at(0)); });
 }
 
 // The flag is a race; what it guards by fences is none. One rule for both memories.
@@ -466,6 +473,175 @@ TEST(Exchange, DoesNotReadIfItsResultIsUnused) {
     EXPECT_KINDS("", [&](const Words& at) { set<false><<<1, 1>>>(memory, at(0)); });
     EXPECT_KINDS("uninitialised_read;", [&](const Words& at) { set<true><<<1, 1>>>(memory + 1, at(0)); });
     cudaFree(memory);
+}
+
+// ---- Atomic functions by compare-and-swap -----------------------------------------------------------
+
+// As NVIDIA's programming guide shows them: the first value is read plainly.
+__device__ double add_double(double* p, double v) {
+    auto* word = reinterpret_cast<unsigned long long*>(p);
+    unsigned long long old = *word;
+    unsigned long long seen;
+    do {
+        seen = old;
+        old = atomicCAS(word, seen, __double_as_longlong(v + __longlong_as_double(seen)));
+    } while (seen != old);
+    return __longlong_as_double(old);
+}
+__device__ float max_float(float* p, float v) {
+    int* word = reinterpret_cast<int*>(p);
+    int old = *word;
+    int seen;
+    do {
+        seen = old;
+        old = atomicCAS(word, seen, __float_as_int(fmaxf(v, __int_as_float(seen))));
+    } while (seen != old);
+    return __int_as_float(old);
+}
+__device__ int shared_and_global;
+__global__ void sums_by_cas(double* sum, float* max) {
+    __shared__ double part;
+    if (threadIdx.x == 0) part = 0;
+    __syncthreads();
+    add_double(&part, threadIdx.x);
+    max_float(max, static_cast<float>(threadIdx.x % 7));
+    max_float(reinterpret_cast<float*>(&shared_and_global), 1);
+    __syncthreads();
+    if (threadIdx.x == 0) add_double(sum, part);
+}
+// Another word than the one that is compared; a thread that does not compare; a plain store.
+__global__ void reads_a_neighbour(int* word) {
+    __shared__ int pair[2];
+    if (threadIdx.x < 2) pair[threadIdx.x] = 0;
+    __syncthreads();
+    int old = pair[0] + word[1];
+    int seen;
+    do {
+        seen = old;
+        old = atomicCAS(threadIdx.x % 64 < 32 ? &pair[1] : &pair[0], seen, seen + 1);
+    } while (seen != old);
+    atomicAdd(&word[1], 1);
+}
+__global__ void looks_once_more(int* word, int* out) {
+    if (threadIdx.x == 32) {
+        out[0] = word[0];
+    } else if (threadIdx.x == 0) {
+        const int old = word[0];
+        atomicCAS(word, old, old + 1);
+    }
+}
+template <bool kShared>
+__global__ void stores_plainly(int* global) {
+    __shared__ int own;
+    if (threadIdx.x == 0) own = 0;
+    __syncthreads();
+    int* word = kShared ? &own : global;
+    const int old = *word;
+    if (threadIdx.x == 32)
+        *word = 5;
+    else if (threadIdx.x == 0)
+        atomicCAS(word, old, old + 1);
+}
+
+TEST(CompareAndSwap, TheReadBeforeItIsPartOfIt) {
+    EXPECT_KINDS("", [](const Words& at) {
+        sums_by_cas<<<4, 64>>>(reinterpret_cast<double*>(at(0)), reinterpret_cast<float*>(at(1)));
+    });
+    EXPECT_KINDS("race;", [](const Words& at) { reads_a_neighbour<<<1, 64>>>(at(0)); });
+    EXPECT_KINDS("race;", [](const Words& at) { looks_once_more<<<1, 64>>>(at(0), at(1)); });
+    EXPECT_KINDS("race;", [](const Words& at) { stores_plainly<true><<<1, 64>>>(at(0)); });
+    EXPECT_KINDS("race;", [](const Words& at) { stores_plainly<false><<<1, 64>>>(at(0)); });
+}
+
+// ---- memset, memcpy and memmove of constant sizes ----------------------------------------------------
+
+struct Row {
+    float a[6];
+};
+__global__ void zero_then_sum(float* out) {
+    __shared__ float part[64];
+    if (threadIdx.x == 0) memset(part, 0, sizeof part);
+    __syncthreads();
+    out[threadIdx.x] = part[threadIdx.x];
+}
+__global__ void copy_then_read(const Row* in, Row* spare, float* out) {
+    std::memcpy(&spare[threadIdx.x], &in[threadIdx.x], sizeof(Row));
+    memmove(&spare[threadIdx.x + 32], &spare[threadIdx.x], sizeof(Row));
+    out[threadIdx.x] = spare[threadIdx.x + 32].a[threadIdx.x % 6];
+}
+template <int kBytes>
+__global__ void copy_to_one_place(const char* in, char* out) {
+    memcpy(out, in + 128 * threadIdx.x, kBytes);
+}
+template <int kBytes>
+__global__ void set_one_place(char* out) {
+    memset(out, static_cast<int>(threadIdx.x), kBytes);
+}
+__global__ void set_past_the_end(int* out) {
+    __shared__ int a[16];
+    a[threadIdx.x] = 1;
+    __syncthreads();
+    if (threadIdx.x == 0) memset(a, 0, 20 * sizeof(int));
+    __syncthreads();
+    out[threadIdx.x] = a[threadIdx.x];
+}
+template <int kBytes>
+std::string kinds_of_both() {
+    return kinds(findings([](const Words& at) {
+               auto* bytes = reinterpret_cast<char*>(at(0));
+               for (int i = 0; i < 256; ++i)
+                   cudaMemset(bytes + i, 7 * i + 1 + i / 128, 1);
+               copy_to_one_place<kBytes><<<1, 2>>>(bytes, bytes + 1024);
+           })) +
+           kinds(findings(
+               [](const Words& at) { set_one_place<kBytes><<<1, 2>>>(reinterpret_cast<char*>(at(0))); }));
+}
+
+TEST(ConstantSizes, AreSeen) {
+    float* spare = nullptr;
+    ASSERT_EQ(cudaMalloc(&spare, 64 * sizeof(Row)), cudaSuccess);
+    EXPECT_KINDS("", [](const Words& at) { zero_then_sum<<<1, 64>>>(reinterpret_cast<float*>(at(0))); });
+    EXPECT_KINDS("", [&](const Words& at) {
+        copy_then_read<<<1, 32>>>(reinterpret_cast<Row*>(at(0)), reinterpret_cast<Row*>(spare),
+                                  reinterpret_cast<float*>(at(8)));
+    });
+    cudaFree(spare);
+    EXPECT_EQ(kinds_of_both<4>(), "race;race;");
+    EXPECT_EQ(kinds_of_both<8>(), "race;race;");
+    EXPECT_EQ(kinds_of_both<12>(), "race;race;");
+    EXPECT_EQ(kinds_of_both<24>(), "race;race;");
+    EXPECT_EQ(kinds_of_both<64>(), "race;race;");
+    EXPECT_EQ(kinds_of_both<100>(), "race;race;");
+    EXPECT_KINDS("out_of_bounds;", [](const Words& at) { set_past_the_end<<<1, 16>>>(at(0)); });
+}
+
+// ---- Large grids ---------------------------------------------------------------------------------------
+
+template <bool kInPlace>
+__global__ void shift(float* to, const float* from) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    const float right = from[i + 1];
+    __syncthreads();
+    if (kInPlace)
+        to[i] = right;
+    else
+        to[i + gridDim.x * blockDim.x + 1] = right;
+}
+
+TEST(LargeGrids, NeighboursAreAmongTheWatched) {
+    float* a = nullptr;
+    constexpr unsigned kBlocks = 1000;
+    ASSERT_EQ(cudaMalloc(&a, (2 * kBlocks * 32 + 1) * sizeof(float)), cudaSuccess);
+    ASSERT_EQ(cudaMemset(a, 0, (2 * kBlocks * 32 + 1) * sizeof(float)), cudaSuccess);
+    InspectionOptions options;
+    for (const unsigned watched : {4, 7, 256}) {
+        options.blocks_per_launch = watched;
+        EXPECT_KINDS(
+            "race_between_blocks;", [&](const Words&) { shift<true><<<kBlocks, 32>>>(a, a); }, options);
+        EXPECT_KINDS(
+            "", [&](const Words&) { shift<false><<<kBlocks, 32>>>(a, a); }, options);
+    }
+    cudaFree(a);
 }
 
 // ---- Right forms -----------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ bool takes_device_pointers(std::string_view function) {
 
 }  // namespace
 
-// `cudaMemcpy(table, ...)`, `kernel<<<1, 1>>>(table, &n)`: on a GPU the host has a `table` of its own,
-// whose address is none of the device.
+// `cudaMemcpy(table, ...)`, `kernel<<<1, 1>>>(table, &n)`: on a GPU the host has a `table` of its
+// own, whose address is none of the device.
 void HostNames::replace_variable(std::size_t name) {
     if (!is_of_host(name)) return;
     std::size_t first = tokens_.previous(name);
@@ -95,7 +95,8 @@ bool HostNames::is_value(std::size_t i) const {
     return true;
 }
 
-// Is it used in a function of the host, as the name of what is declared outside functions and classes?
+// Is it used in a function of the host, as the name of what is declared outside functions and
+// classes?
 bool HostNames::is_of_host(std::size_t name) const {
     if (name < device_code_end_ || !in_body(name) || is_member(name) ||
         tokens_.is(tokens_.previous(name), ":") || declares(name))

@@ -1,5 +1,5 @@
-// Which words of a structure are pointers, for structures of plain numbers and pointers: other words
-// may hold what the host's stack held before, host pointers among it.
+// Which words of a structure are pointers, for structures of plain numbers and pointers: other
+// words may hold what the host's stack held before, host pointers among it.
 #pragma once
 
 #include <cstddef>

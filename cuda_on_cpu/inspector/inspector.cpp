@@ -326,6 +326,7 @@ void Inspector::host_awaits_copy(std::size_t bytes) {
 }
 
 Inspection Inspector::result() {
+    const std::scoped_lock lock(mutex_);  // an interrupted program may still launch kernels
     std::vector<Place> places;
     for (const auto& launch : launches_) {
         for (const auto& [key, count] : launch->lines)

@@ -5,14 +5,19 @@
 // All names here are local: a program may be linked with this file twice (-lcudart
 // -lcudart_static).
 #include <cuda_runtime_api.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "inspection_json.hpp"
 #include "inspector.hpp"
@@ -91,6 +96,7 @@ class WholeProgram {
         running = this;
         std::at_quick_exit([] { running->finish(); });
         std::signal(SIGABRT, report_and_abort);
+        report_when_interrupted();
     }
     // Constructed before all other static objects and therefore destroyed after them, because their
     // destructors may launch kernels, too.
@@ -113,9 +119,49 @@ class WholeProgram {
         std::abort();
     }
 
+    // Ctrl-C, and what `timeout` and `kill` send. The signal may arrive while its thread holds a
+    // lock, so another thread reports; kernels go on meanwhile. Does nothing if it is ignored.
+    static void report_when_interrupted() {
+        if (pipe2(interrupts.data(), O_CLOEXEC) != 0) return;
+        for (const int signal : {SIGINT, SIGTERM}) {
+            struct sigaction before {};
+            if (sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
+            struct sigaction action {};
+            action.sa_handler = interrupt;
+            action.sa_flags = SA_RESTART;
+            sigaction(signal, &action, nullptr);
+        }
+        std::thread(report_and_end).detach();
+    }
+
+    static void interrupt(int signal) {
+        // `timeout` sends two at once, and a user who is impatient another one later.
+        constexpr std::time_t kSecondsTogether = 2;
+        static std::atomic<std::time_t> first = 0;
+        std::time_t unset = 0;
+        const std::time_t now = std::time(nullptr);
+        const bool is_first = first.compare_exchange_strong(unset, now);
+        if (!is_first && now - first <= kSecondsTogether) return;
+        const auto number = static_cast<unsigned char>(signal);
+        if (is_first && running->process_ == getpid() && write(interrupts[1], &number, 1) == 1) return;
+        std::signal(signal, SIG_DFL);
+        raise(signal);
+    }
+
+    static void report_and_end() {
+        unsigned char signal = 0;
+        if (read(interrupts[0], &signal, 1) != 1) return;
+        alarm(kSecondsAfterAbort);
+        std::fprintf(stderr, "cuda_on_cpu: interrupted by %s: what the inspection has seen so far follows\n",
+                     signal == SIGINT ? "SIGINT" : "SIGTERM");
+        running->finish();
+        std::signal(signal, SIG_DFL);
+        kill(getpid(), signal);
+    }
+
     void finish() {
-        if (process_ != getpid()) return;  // a child of fork() has nothing to report
-        process_ = 0;
+        pid_t own = getpid();
+        if (!process_.compare_exchange_strong(own, 0)) return;  // a child of fork() has nothing to report
         const char* const file = std::getenv("CUDA_ON_CPU_INSPECTION");
         if (file == nullptr || *file == '\0') return print(result_so_far());
         std::ofstream out(file);
@@ -126,10 +172,13 @@ class WholeProgram {
 
     static constinit WholeProgram* running;
 
-    pid_t process_ = 0;
+    static constinit std::array<int, 2> interrupts;  // a pipe
+
+    std::atomic<pid_t> process_ = 0;
 };
 
 constinit WholeProgram* WholeProgram::running = nullptr;
+constinit std::array<int, 2> WholeProgram::interrupts{};
 [[gnu::init_priority(101)]] WholeProgram whole_program;
 
 }  // namespace

@@ -88,11 +88,14 @@ std::vector<NamedAddress> addresses_in(std::string_view names, std::span<const A
             names.remove_prefix(std::min(names.size(), name.size() + 2));
             if (name.ends_with("...")) name.remove_suffix(3);
         }
+        constexpr std::size_t kLarge = 128;  // bytes
+        const bool may_be_unset = argument.pointers == nullptr && argument.size > kLarge;
         for (std::size_t i = 0; i + sizeof(std::uintptr_t) <= argument.size; i += sizeof(std::uintptr_t)) {
+            if (argument.pointers != nullptr && !argument.pointers[i / sizeof(std::uintptr_t)]) continue;
             std::uintptr_t word = 0;
             std::memcpy(&word, static_cast<const char*>(const_cast<const void*>(argument.bytes)) + i,
                         sizeof word);
-            if (word != 0) found.push_back({std::string(name), word});
+            if (word != 0) found.push_back({std::string(name), word, may_be_unset});
         }
     }
     return found;
@@ -431,7 +434,8 @@ namespace {
 void look_for_host_pointers(const Kernel& kernel, std::span<const NamedAddress> addresses) {
     constexpr std::uintptr_t kLeast = std::uintptr_t{1} << 32;  // smaller values are treated as numbers
     for (const NamedAddress& each : addresses) {
-        if (each.address >= kLeast && plain_host_memory(reinterpret_cast<const void*>(each.address)))
+        if (each.address >= kLeast && !each.may_be_unset &&
+            plain_host_memory(reinterpret_cast<const void*>(each.address)))
             note_host_pointer(short_name(kernel.pretty_name), each.parameter);
     }
 }

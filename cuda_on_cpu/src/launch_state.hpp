@@ -106,6 +106,7 @@ struct ClusterState {
 struct NamedAddress {
     std::string parameter;
     std::uintptr_t address = 0;
+    bool may_be_unset = false;  // a word of a large structure, of which the program may set a part
 };
 
 struct LaunchState {

@@ -146,6 +146,7 @@ __host__ __device__ float same(float x) {
     return x;
 }
 __device__ Operation of_the_device = twice;
+__device__ Operation all_of_the_device[] = {half_of, twice};
 
 constexpr int kCallLine = __LINE__ + 2;
 __global__ void apply(float* data, Operation operation) {
@@ -183,6 +184,9 @@ TEST(NamesOfFunctions, AreRightInDeviceCodeAndTemplates) {
     Operation operation = nullptr;
     EXPECT_EQ(cudaMemcpyFromSymbol(&operation, of_the_device, sizeof operation), cudaSuccess);
     apply<<<1, 32>>>(data.data(), operation);
+    Operation all[2];
+    EXPECT_EQ(cudaMemcpyFromSymbol(all, all_of_the_device, sizeof all), cudaSuccess);
+    apply_both<<<1, 32>>>(data.data(), {{all[0], all[1]}});
     apply_fixed<twice, 1><<<1, 32>>>(data.data());
     apply_fixed<&half_of, 2><<<1, 32>>>(data.data());
     EXPECT_EQ(data.to_host(), std::vector<float>(32, 8.5f));

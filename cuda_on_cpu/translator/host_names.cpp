@@ -13,8 +13,8 @@ bool takes_device_pointers(std::string_view function) {
 
 }  // namespace
 
-// `cudaMemcpy(table, ...)`, `kernel<<<1, 1>>>(table, &n)`: on a GPU the host has a `table` of its own,
-// whose address is none of the device.
+// `cudaMemcpy(table, ...)`, `kernel<<<1, 1>>>(table, &n)`: on a GPU the host has a `table` of its
+// own, whose address is none of the device.
 void HostNames::replace_variable(std::size_t name) {
     if (!is_of_host(name)) return;
     std::size_t first = tokens_.previous(name);
@@ -95,9 +95,10 @@ bool HostNames::is_value(std::size_t i) const {
     return true;
 }
 
-// Is it used in a function of the host, as the name of what is declared outside functions and classes?
+// Is it used in a function of the host, as the name of what is declared outside functions and
+// classes?
 bool HostNames::is_of_host(std::size_t name) const {
-    if (name < device_code_end_ || !in_function(name) || is_member(name) ||
+    if (name < device_code_end_ || !in_body(name) || is_member(name) ||
         tokens_.is(tokens_.previous(name), ":") || declares(name))
         return false;
     std::size_t outermost = kNone;
@@ -116,6 +117,18 @@ bool HostNames::is_of_host(std::size_t name) const {
         if (begin > 0 || !is_namespace(tokens_.enclosing_brace(i))) return false;
     }
     return true;
+}
+
+// In the body of a function, and not in the braces of an initialiser outside functions?
+bool HostNames::in_body(std::size_t i) const {
+    for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone;
+         brace = tokens_.enclosing_brace(brace)) {
+        for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {
+            if (tokens_[p].is(")")) return true;
+            if (tokens_[p].is("=") || tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;
+        }
+    }
+    return false;
 }
 
 // Does this look like the name in a declaration, `T name`, `T* name`, `T<U>& name`?

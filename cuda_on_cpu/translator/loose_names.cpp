@@ -83,7 +83,8 @@ bool LooseNames::in_class(std::size_t i) const {
 }
 
 // `using config = config<T>;`, `typedef config<T> config;`, `config config;` in a class: g++ says
-// that the declaration changes the meaning of the name. With its namespaces the type is another name.
+// that the declaration changes the meaning of the name. With its namespaces the type is another
+// name.
 void LooseNames::qualify_own_type(std::size_t name) {
     const std::size_t behind = tokens_.next(name);
     const std::string_view type_end = text_before(name);

@@ -73,6 +73,7 @@ class HostNames : Rewriter {
     bool is_device_argument(std::size_t i) const;
     bool is_value(std::size_t i) const;
     bool is_of_host(std::size_t name) const;
+    bool in_body(std::size_t i) const;
     bool declares(std::size_t name) const;
     void find_device_functions();
 

@@ -190,7 +190,7 @@ Inspected inspect_program(const Checkout& checkout, const std::vector<std::strin
     fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
     setenv("CUDA_ON_CPU_INSPECTION", figures.path().c_str(), 1);
     const int exit_code = run(command);
-    if (exit_code == kInterrupted) return {exit_code, {}};
+    if (exit_code == kInterrupted && !std::filesystem::exists(figures.path())) return {exit_code, {}};
     if (!std::filesystem::exists(figures.path()))
         throw std::runtime_error(
             fmt::format("{} There is no inspection: it is written when the program ends by itself.",

@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cuda_on_cpu/pointers_in.h"
 #include "cuda_on_cpu/thread.h"
 
 namespace cuda_on_cpu {
@@ -40,6 +41,7 @@ void note_virtual_functions();
 struct Argument {
     const volatile void* bytes;
     std::size_t size;
+    const bool* pointers;  // see pointers_in.h
 };
 
 // Calls the kernel function with arguments passed by address, as cudaLaunchKernel does.
@@ -106,7 +108,9 @@ class Kernel {
     template <class Closure, class... Arguments>
     void prepare(const char* names, const Closure& closure, const Arguments&... arguments) {
         int position = 0;
-        const Argument list[] = {{__builtin_addressof(arguments), sizeof arguments}..., {nullptr, 0}};
+        const Argument list[] = {
+            {__builtin_addressof(arguments), sizeof arguments, pointers_in<Arguments>()}...,
+            {nullptr, 0, nullptr}};
         (check_argument(++position, arguments), ...);
         prepare_erased(
             new Closure(closure),

@@ -1,4 +1,5 @@
-// What NVIDIA's headers of Thrust bring along: <thrust/sort.h> execution policies, extremes, iterators.
+// What NVIDIA's headers of Thrust bring along: <thrust/sort.h> execution policies, extremes,
+// iterators.
 #include <thrust/sort.h>
 
 // Beside those that include it themselves.

@@ -132,6 +132,72 @@ __global__ void double_it(Vector vector) {
     vector.values[0] *= 2;
 }
 
+// ---- Structures of which a part is unset ---------------------------------------------------------
+
+struct Extents {
+    float* data;
+    long sizes[25];
+    int count;
+};
+__global__ void use_extents(Extents extents) {
+    extents.data[0] = static_cast<float>(extents.sizes[0]);
+}
+struct Buffer {
+    char bytes[4000];
+};
+__global__ void use_buffer(Buffer buffer, float* out) {
+    out[0] = buffer.bytes[0];
+}
+class Tensor {  // no aggregate
+  public:
+    explicit Tensor(float* data) : data_(data) { sizes_[0] = 7; }
+    __device__ void set() const { data_[0] = static_cast<float>(sizes_[0]); }
+    long* sizes() { return sizes_; }
+
+  private:
+    float* data_;
+    long sizes_[25];
+};
+__global__ void use_tensor(Tensor tensor) {
+    tensor.set();
+}
+struct Nested {
+    int number;
+    struct {
+        double factor;
+        const float* values[3];
+    } inner;
+    long unset;
+};
+__global__ void use_nested(Nested nested, float* out) {
+    out[0] = static_cast<float>(nested.inner.factor);
+}
+void test_structures(const char* way, float* out, float* host) {
+    const long unset = reinterpret_cast<long>(host);  // what the stack held before
+    if (std::strcmp(way, "unset_integers") == 0) {
+        Extents extents{out, {7}, 1};
+        extents.sizes[9] = unset;
+        use_extents<<<1, 1>>>(extents);
+    } else if (std::strcmp(way, "unset_buffer") == 0) {
+        Buffer buffer{};
+        std::memcpy(buffer.bytes + 64, &unset, sizeof unset);
+        use_buffer<<<1, 1>>>(buffer, out);
+    } else if (std::strcmp(way, "unset_tensor") == 0) {
+        Tensor tensor(out);
+        tensor.sizes()[12] = unset;
+        use_tensor<<<1, 1>>>(tensor);
+    } else if (std::strcmp(way, "unset_nested") == 0) {
+        use_nested<<<1, 1>>>({1, {2, {out, out}}, unset}, out);
+    } else if (std::strcmp(way, "host_extents") == 0) {
+        use_extents<<<1, 1>>>({host, {7}, 1});
+    } else if (std::strcmp(way, "host_nested") == 0) {
+        use_nested<<<1, 1>>>({1, {2, {out, host}}, 0}, out);
+    }
+    cudaDeviceSynchronize();
+}
+
+// ---- Virtual functions --------------------------------------------------------------------------
+
 class Shape {
   public:
     __host__ __device__ virtual float area() const = 0;
@@ -206,6 +272,8 @@ int main(int count, char** values) {
     float* const out = data + 4096;
     cudaMemcpy(data, host, sizeof host, cudaMemcpyHostToDevice);
     if (count > 1) test_virtual_functions(values[1], out);
+    float* const of_the_host = new float[4]();
+    if (count > 1) test_structures(values[1], out, of_the_host);
     if (is("missing_barrier")) sum_rows_too_early<<<1, 256>>>(data, out);
     if (is("reused_shared_memory")) reduce_twice<<<1, 64>>>(out);
     if (is("other_order_of_blocks")) read_the_next_block<<<8, 32>>>(reinterpret_cast<int*>(data));

@@ -50,6 +50,11 @@ both hints freed_counter 0 'counted in managed memory that nothing had written'
 both hints counter 0 ''
 both hints host_pointer 0 'argument vector of kernel double_it has a pointer to host memory'
 both hints device_pointer 0 ''
+for kind in integers buffer tensor nested; do
+    both hints unset_$kind 0 ''
+done
+both hints host_extents 0 'argument extents of kernel use_extents has a pointer to host memory'
+both hints host_nested 0 'argument nested of kernel use_nested has a pointer to host memory'
 for way in copied argument managed; do
     both hints virtual_$way 0 'handed an object with virtual functions to the device'
 done

@@ -719,6 +719,41 @@ int main() {
     exit(cudaDeviceSynchronize());
 }
 END
+    cat >interrupted.cu <<'END'
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+__global__ void racy(int* p) { p[0] += threadIdx.x; }
+__global__ void endless(volatile int* p) {
+    p[1] = 0;
+    for (long i = 0; i < 4000000000000L; ++i) p[2] = i;
+}
+int main(int count, char** arguments) {
+    int* p;
+    cudaMallocManaged(&p, 4 * sizeof *p);
+    p[0] = 0;
+    racy<<<1, 64>>>(p);
+    cudaDeviceSynchronize();
+    const int signal = std::atoi(arguments[1]);
+    if (count > 2) std::signal(signal, SIG_IGN);
+    std::thread([signal] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        kill(getpid(), signal);
+        kill(getpid(), signal);
+    }).detach();
+    if (count > 2) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    else endless<<<1, 1>>>(p);
+    return cudaDeviceSynchronize();
+}
+END
+    # shellcheck disable=SC2086  # one option or none
+    expect 'a program that will be interrupted' 0 '' interrupted "$nvcc" $inspect interrupted.cu -o interrupted
+    expect 'SIGTERM' 143 'interrupted by SIGTERM: what the inspection has seen' '' ../interrupted 15
+    expect 'SIGINT: the findings' 130 'FINDING race' '' bash -c '../interrupted 2'
+    expect 'to a file' 143 '' seen.json env CUDA_ON_CPU_INSPECTION=seen.json ../interrupted 15
+    expect 'which has the finding' 0 '"kind": "race"' '' cat ../seen.json
+    expect 'what the program ignores does not interrupt it' 0 'inspection: 1 finding' '' ../interrupted 15 ignore
     expect 'a program that is watched' 0 '' racy "$nvcc" $inspect racy.cu -o racy -lcudart
     expect 'its findings are printed at its end' 0 'FINDING race (64)' '' ../racy
     expect 'they go to a file' 0 '' seen.json env CUDA_ON_CPU_INSPECTION=seen.json ../racy

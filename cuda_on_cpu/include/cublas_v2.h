@@ -228,6 +228,32 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           long long stride_c, int batch, cublasComputeType_t compute,
                                           cublasGemmAlgo_t algorithm);
 
+// --- Level 1 of any types: half, bfloat16, float, double and complex numbers. Sums are in double precision and rounded once --------
+
+cublasStatus_t cublasAxpyEx(cublasHandle_t handle, int n, const void* alpha, cudaDataType alpha_type,
+                            const void* x, cudaDataType x_type, int incx, void* y, cudaDataType y_type,
+                            int incy, cudaDataType execution);
+cublasStatus_t cublasScalEx(cublasHandle_t handle, int n, const void* alpha, cudaDataType alpha_type, void* x,
+                            cudaDataType x_type, int incx, cudaDataType execution);
+cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx,
+                           const void* y, cudaDataType y_type, int incy, void* result,
+                           cudaDataType result_type, cudaDataType execution);
+cublasStatus_t cublasDotcEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx,
+                            const void* y, cudaDataType y_type, int incy, void* result,
+                            cudaDataType result_type, cudaDataType execution);
+cublasStatus_t cublasNrm2Ex(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx,
+                            void* result, cudaDataType result_type, cudaDataType execution);
+cublasStatus_t cublasAsumEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx,
+                            void* result, cudaDataType result_type, cudaDataType execution);
+cublasStatus_t cublasCopyEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx,
+                            void* y, cudaDataType y_type, int incy);
+cublasStatus_t cublasSwapEx(cublasHandle_t handle, int n, void* x, cudaDataType x_type, int incx, void* y,
+                            cudaDataType y_type, int incy);
+cublasStatus_t cublasIamaxEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx,
+                             int* result);
+cublasStatus_t cublasIaminEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx,
+                             int* result);
+
 #ifdef __cplusplus
 }
 

@@ -362,4 +362,34 @@ TEST(TextureReferenceReports, OfAHostPointerAndOfOtherElements) {
     filtered.filterMode = cudaFilterModePoint;
 }
 
+// --- What else programs of that time do ------------------------------------------------------------
+
+// A histogram without atomics: the lane whose tag is in the counter has counted, the others of its
+// warp try again. A thread that is stopped between its store and its look would count twice.
+__device__ int counted_with_tag(volatile unsigned* counter, unsigned tag) {
+    unsigned count;
+    do {
+        count = *counter & 0x07FFFFFFU;
+        count = tag | (count + 1);
+        *counter = count;
+    } while (*counter != count);
+    return static_cast<int>(count & 0x07FFFFFFU) - 1;
+}
+__global__ void count_with_tags(unsigned* out, int each) {
+    __shared__ volatile unsigned counters[4];
+    if (threadIdx.x < 4) counters[threadIdx.x] = 0;
+    __syncthreads();
+    for (int i = 0; i < each; ++i)
+        counted_with_tag(counters + (static_cast<int>(threadIdx.x) + i) % 3, threadIdx.x << 27);
+    __syncthreads();
+    if (threadIdx.x < 4) out[threadIdx.x] = counters[threadIdx.x] & 0x07FFFFFFU;
+}
+
+TEST(OldPrograms, CountWithTagsInTheCounter) {
+    constexpr int kEach = 9000;
+    DeviceVector<unsigned> out(4);
+    count_with_tags<<<1, 32>>>(out.data(), kEach);
+    EXPECT_EQ(out.to_host(), (std::vector<unsigned>{32 * kEach / 3, 32 * kEach / 3, 32 * kEach / 3, 0}));
+}
+
 }  // namespace

@@ -68,6 +68,13 @@ void WaitingLoops::translate_waiting_loop(std::size_t loop) {
     const bool declares = second != kNone && tokens_[first].kind == TokenKind::identifier &&
                           tokens_[second].kind == TokenKind::identifier;  // while (int value = ...)
     if (declares) return;
+    if (ends_do(loop)) {
+        // Behind the condition: `do { s[i] = mine; } while (s[i] != mine);` finds out whether a lane of
+        // the warp has written at the same time, so no other thread may run before it looks.
+        text_[first] = "(" + text_[first];
+        text_[condition.end] = ") && (::cuda_on_cpu::poll(), true)" + text_[condition.end];
+        return;
+    }
     text_[first] = "::cuda_on_cpu::poll(), (" + text_[first];
     text_[condition.end] = ")" + text_[condition.end];
 }

@@ -9,6 +9,8 @@
 #include <set>
 
 #include "cuda_on_cpu/cub/block.h"
+#include "cuda_on_cpu/cub/block_neighbours.h"
 #include "cuda_on_cpu/cub/device.h"
+#include "cuda_on_cpu/cub/device_more.h"
 #include "cuda_on_cpu/cub/types.h"
 #include "cuda_on_cpu/cub/warp.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include "cublasLt.h"
 #include "level3.hpp"
@@ -20,6 +21,9 @@ struct cublasLtMatmulDescOpaque_t {
     void* auxiliary = nullptr;
     std::int64_t auxiliary_leading = 0, auxiliary_stride = 0;
     std::int32_t auxiliary_type = -1;
+    // Kept, to be given back.
+    std::int32_t sm_count = 0;
+    std::int8_t fast_accumulation = 0;
     const void *a_scale = nullptr, *b_scale = nullptr, *c_scale = nullptr, *d_scale = nullptr;
 };
 
@@ -32,7 +36,10 @@ struct cublasLtMatrixLayoutOpaque_t {
     std::int64_t stride = 0;
 };
 
-struct cublasLtMatmulPreferenceOpaque_t {};
+// Kept, to be given back: there is one algorithm.
+struct cublasLtMatmulPreferenceOpaque_t {
+    std::map<int, std::vector<char>> attributes;
+};
 
 namespace cuda_on_cpu::blas {
 namespace {
@@ -52,6 +59,89 @@ cublasStatus_t assign(const char* function, T& field, const void* value, std::si
                       "the value is null, or has not the attribute's size");
     std::memcpy(&field, value, sizeof field);
     return CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T>
+cublasStatus_t give(const char* function, const T& field, void* value, std::size_t bytes,
+                    std::size_t* written) {
+    if (written != nullptr) *written = sizeof field;
+    if (bytes == 0 && written != nullptr) return CUBLAS_STATUS_SUCCESS;
+    if (value == nullptr || bytes < sizeof field)
+        return refuse(CUBLAS_STATUS_INVALID_VALUE, function,
+                      "the value is null, or smaller than the attribute");
+    std::memcpy(value, &field, sizeof field);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+// Calls `use` with the field of an attribute.
+template <class Use>
+cublasStatus_t with_field(const char* function, cublasLtMatmulDescOpaque_t* description,
+                          cublasLtMatmulDescAttributes_t attribute, Use set) {
+    switch (attribute) {
+        case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
+            return set(description->compute);
+        case CUBLASLT_MATMUL_DESC_SCALE_TYPE:
+            return set(description->scale);
+        case CUBLASLT_MATMUL_DESC_POINTER_MODE:
+            return set(description->pointer_mode);
+        case CUBLASLT_MATMUL_DESC_TRANSA:
+            return set(description->transa);
+        case CUBLASLT_MATMUL_DESC_TRANSB:
+            return set(description->transb);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE:
+            return set(description->epilogue);
+        case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+            return set(description->bias);
+        case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
+            return set(description->bias_stride);
+        case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+            return set(description->bias_type);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+            return set(description->auxiliary);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+            return set(description->auxiliary_leading);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
+            return set(description->auxiliary_stride);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
+            return set(description->auxiliary_type);
+        case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+            return set(description->a_scale);
+        case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+            return set(description->b_scale);
+        case CUBLASLT_MATMUL_DESC_C_SCALE_POINTER:
+            return set(description->c_scale);
+        case CUBLASLT_MATMUL_DESC_D_SCALE_POINTER:
+            return set(description->d_scale);
+        case CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET:
+            return set(description->sm_count);
+        case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
+            return set(description->fast_accumulation);
+        default:
+            return refuse(CUBLAS_STATUS_NOT_SUPPORTED, function, "this attribute does not exist here");
+    }
+}
+
+template <class Use>
+cublasStatus_t with_field(const char* function, cublasLtMatrixLayoutOpaque_t* layout,
+                          cublasLtMatrixLayoutAttribute_t attribute, Use set) {
+    switch (attribute) {
+        case CUBLASLT_MATRIX_LAYOUT_TYPE:
+            return set(layout->type);
+        case CUBLASLT_MATRIX_LAYOUT_ORDER:
+            return set(layout->order);
+        case CUBLASLT_MATRIX_LAYOUT_ROWS:
+            return set(layout->rows);
+        case CUBLASLT_MATRIX_LAYOUT_COLS:
+            return set(layout->columns);
+        case CUBLASLT_MATRIX_LAYOUT_LD:
+            return set(layout->leading);
+        case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+            return set(layout->batch);
+        case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+            return set(layout->stride);
+        default:
+            return refuse(CUBLAS_STATUS_NOT_SUPPORTED, function, "this attribute does not exist here");
+    }
 }
 
 // The matrices of one call and the operations on them. A copy, because the descriptors may be
@@ -281,50 +371,19 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
                                               size_t bytes) {
     if (description == nullptr)
         return refuse(CUBLAS_STATUS_INVALID_VALUE, __func__, "the description is null");
-    const auto set = [&](auto& field) {
-        return assign("cublasLtMatmulDescSetAttribute", field, value, bytes);
-    };
-    switch (attribute) {
-        case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
-            return set(description->compute);
-        case CUBLASLT_MATMUL_DESC_SCALE_TYPE:
-            return set(description->scale);
-        case CUBLASLT_MATMUL_DESC_POINTER_MODE:
-            return set(description->pointer_mode);
-        case CUBLASLT_MATMUL_DESC_TRANSA:
-            return set(description->transa);
-        case CUBLASLT_MATMUL_DESC_TRANSB:
-            return set(description->transb);
-        case CUBLASLT_MATMUL_DESC_EPILOGUE:
-            return set(description->epilogue);
-        case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-            return set(description->bias);
-        case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
-            return set(description->bias_stride);
-        case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
-            return set(description->bias_type);
-        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
-            return set(description->auxiliary);
-        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
-            return set(description->auxiliary_leading);
-        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
-            return set(description->auxiliary_stride);
-        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
-            return set(description->auxiliary_type);
-        case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
-            return set(description->a_scale);
-        case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
-            return set(description->b_scale);
-        case CUBLASLT_MATMUL_DESC_C_SCALE_POINTER:
-            return set(description->c_scale);
-        case CUBLASLT_MATMUL_DESC_D_SCALE_POINTER:
-            return set(description->d_scale);
-        case CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET:
-        case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
-            return CUBLAS_STATUS_SUCCESS;
-        default:
-            return refuse(CUBLAS_STATUS_NOT_SUPPORTED, __func__, "this attribute does not exist here");
-    }
+    return with_field(__func__, description, attribute, [&, function = __func__](auto& field) {
+        return assign(function, field, value, bytes);
+    });
+}
+
+cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t description,
+                                              cublasLtMatmulDescAttributes_t attribute, void* value,
+                                              size_t bytes, size_t* written) {
+    if (description == nullptr)
+        return refuse(CUBLAS_STATUS_INVALID_VALUE, __func__, "the description is null");
+    return with_field(__func__, description, attribute, [&, function = __func__](auto& field) {
+        return give(function, field, value, bytes, written);
+    });
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows,
@@ -348,27 +407,18 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute, const void* value,
                                                 size_t bytes) {
     if (layout == nullptr) return refuse(CUBLAS_STATUS_INVALID_VALUE, __func__, "the layout is null");
-    const auto set = [&](auto& field) {
-        return assign("cublasLtMatrixLayoutSetAttribute", field, value, bytes);
-    };
-    switch (attribute) {
-        case CUBLASLT_MATRIX_LAYOUT_TYPE:
-            return set(layout->type);
-        case CUBLASLT_MATRIX_LAYOUT_ORDER:
-            return set(layout->order);
-        case CUBLASLT_MATRIX_LAYOUT_ROWS:
-            return set(layout->rows);
-        case CUBLASLT_MATRIX_LAYOUT_COLS:
-            return set(layout->columns);
-        case CUBLASLT_MATRIX_LAYOUT_LD:
-            return set(layout->leading);
-        case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
-            return set(layout->batch);
-        case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
-            return set(layout->stride);
-        default:
-            return refuse(CUBLAS_STATUS_NOT_SUPPORTED, __func__, "this attribute does not exist here");
-    }
+    return with_field(__func__, layout, attribute, [&, function = __func__](auto& field) {
+        return assign(function, field, value, bytes);
+    });
+}
+
+cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute, void* value,
+                                                size_t bytes, size_t* written) {
+    if (layout == nullptr) return refuse(CUBLAS_STATUS_INVALID_VALUE, __func__, "the layout is null");
+    return with_field(__func__, layout, attribute, [&, function = __func__](auto& field) {
+        return give(function, field, value, bytes, written);
+    });
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
@@ -382,9 +432,28 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
 }
 // There is one algorithm, and it needs no workspace, so every preference is satisfied.
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
-                                                    cublasLtMatmulPreferenceAttributes_t, const void* value,
-                                                    size_t) {
-    return preference == nullptr || value == nullptr ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void* value, size_t bytes) {
+    if (preference == nullptr || value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    const char* const first = static_cast<const char*>(value);
+    preference->attributes[attribute].assign(first, first + bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    void* value, size_t bytes, size_t* written) {
+    if (preference == nullptr) return refuse(CUBLAS_STATUS_INVALID_VALUE, __func__, "the preference is null");
+    const auto found = preference->attributes.find(attribute);
+    if (found == preference->attributes.end())
+        return refuse(CUBLAS_STATUS_NOT_SUPPORTED, __func__,
+                      "this attribute has not been set, and has no value here");
+    if (written != nullptr) *written = found->second.size();
+    if (bytes == 0 && written != nullptr) return CUBLAS_STATUS_SUCCESS;
+    if (value == nullptr || bytes < found->second.size())
+        return refuse(CUBLAS_STATUS_INVALID_VALUE, __func__,
+                      "the value is null, or smaller than the attribute");
+    std::copy(found->second.begin(), found->second.end(), static_cast<char*>(value));
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t description,

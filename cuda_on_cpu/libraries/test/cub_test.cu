@@ -2,8 +2,11 @@
 // also hold for NVIDIA's CUB on a GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <cub/cub.cuh>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -340,6 +343,270 @@ TEST(CubDevice, SortsSelectsAndCounts) {
         if (value < 40) ++expected[(value + 40) / 20];
     }
     EXPECT_EQ(bins.values(), expected);
+}
+
+// --- Items of other threads ----------------------------------------------------------------------
+
+struct Subtract {
+    __host__ __device__ int operator()(int a, int b) const { return 3 * a - b; }
+};
+
+// Eight arrays of kThreads * kItems results.
+__global__ void differences_block(const int* in, int valid, int outside, int* out) {
+    using Differences = cub::BlockAdjacentDifference<int, kThreads>;
+    __shared__ typename Differences::TempStorage storage;
+    int items[kItems], results[8][kItems];
+    for (int i = 0; i < kItems; ++i)
+        items[i] = in[threadIdx.x * kItems + i];
+    const Subtract op;
+    Differences(storage).SubtractLeft(items, results[0], op);
+    __syncthreads();
+    Differences(storage).SubtractLeft(items, results[1], op, outside);
+    __syncthreads();
+    Differences(storage).SubtractLeftPartialTile(items, results[2], op, valid);
+    __syncthreads();
+    Differences(storage).SubtractLeftPartialTile(items, results[3], op, valid, outside);
+    __syncthreads();
+    Differences(storage).SubtractRight(items, results[4], op);
+    __syncthreads();
+    Differences(storage).SubtractRight(items, results[5], op, outside);
+    __syncthreads();
+    Differences(storage).SubtractRightPartialTile(items, results[6], op, valid);
+    __syncthreads();
+    Differences(storage).SubtractLeft(items, items, op);  // in place
+    for (int i = 0; i < kItems; ++i)
+        results[7][i] = items[i];
+    for (int r = 0; r < 8; ++r)
+        for (int i = 0; i < kItems; ++i)
+            out[(r * kThreads + threadIdx.x) * kItems + i] = results[r][i];
+}
+
+TEST(CubBlock, SubtractsAdjacentItems) {
+    constexpr int kAll = kThreads * kItems, kOutside = 1000;
+    const std::vector<int> x = numbers(kAll);
+    for (const int valid : {kAll, kAll - 1, 4, 1, 0}) {
+        Device<int> in(x), out(8 * kAll);
+        differences_block<<<1, kThreads>>>(in, valid, kOutside, out);
+        const std::vector<int> got = out.values();
+        const Subtract op;
+        for (int i = 0; i < kAll; ++i) {
+            const int left = i > 0 ? op(x[i], x[i - 1]) : x[i];
+            const int first = i > 0 ? left : op(x[i], kOutside);
+            const int right = i + 1 < kAll ? op(x[i], x[i + 1]) : x[i];
+            const int expected[8] = {left,
+                                     first,
+                                     i < valid ? left : x[i],
+                                     i < valid ? first : x[i],
+                                     right,
+                                     i + 1 < kAll ? right : op(x[i], kOutside),
+                                     i + 1 < valid ? right : x[i],
+                                     left};
+            for (int r = 0; r < 8; ++r)
+                ASSERT_EQ(got[r * kAll + i], expected[r])
+                    << "form " << r << ", item " << i << ", valid " << valid;
+        }
+    }
+}
+
+__global__ void shuffle_block(const int* in, int* out, int* ends) {
+    using Shuffle = cub::BlockShuffle<int, kThreads>;
+    __shared__ typename Shuffle::TempStorage storage;
+    const int thread = threadIdx.x;
+    int items[kItems], up[kItems], down[kItems];
+    for (int i = 0; i < kItems; ++i) {
+        items[i] = in[thread * kItems + i];
+        up[i] = down[i] = -7;
+    }
+    int further = -7, rotated = -7;
+    Shuffle(storage).Offset(items[0], further, -2);
+    __syncthreads();
+    Shuffle(storage).Rotate(items[0], rotated, 5);
+    __syncthreads();
+    int last = 0, first = 0;
+    Shuffle(storage).Up(items, up, last);
+    __syncthreads();
+    Shuffle(storage).Down(items, down, first);
+    out[thread] = further;
+    out[kThreads + thread] = rotated;
+    for (int i = 0; i < kItems; ++i) {
+        out[2 * kThreads + thread * kItems + i] = up[i];
+        out[(2 + kItems) * kThreads + thread * kItems + i] = down[i];
+    }
+    if (thread == 3) {
+        ends[0] = last;
+        ends[1] = first;
+    }
+}
+
+TEST(CubBlock, Shuffles) {
+    constexpr int kAll = kThreads * kItems;
+    const std::vector<int> x = numbers(kAll);
+    Device<int> in(x), out(2 * kThreads + 2 * kAll), ends(2);
+    shuffle_block<<<1, kThreads>>>(in, out, ends);
+    const std::vector<int> got = out.values();
+    for (int t = 0; t < kThreads; ++t) {
+        EXPECT_EQ(got[t], t < 2 ? -7 : x[(t - 2) * kItems]);
+        EXPECT_EQ(got[kThreads + t], x[(t + 5) % kThreads * kItems]);
+    }
+    for (int i = 0; i < kAll; ++i) {
+        EXPECT_EQ(got[2 * kThreads + i], i == 0 ? -7 : x[i - 1]);
+        EXPECT_EQ(got[2 * kThreads + kAll + i], i + 1 == kAll ? -7 : x[i + 1]);
+    }
+    EXPECT_EQ(ends.values(), (std::vector<int>{x.back(), x.front()}));
+}
+
+constexpr int kRuns = 2, kDecoded = 5;
+__global__ void decode_runs(const int* items, const int* lengths, int* out, int* places, unsigned* total) {
+    using Decode = cub::BlockRunLengthDecode<int, kThreads, kRuns, kDecoded>;
+    __shared__ typename Decode::TempStorage storage;
+    int mine[kRuns], runs[kRuns];
+    for (int i = 0; i < kRuns; ++i) {
+        mine[i] = items[threadIdx.x * kRuns + i];
+        runs[i] = lengths[threadIdx.x * kRuns + i];
+    }
+    unsigned all = 0;
+    Decode decode(storage, mine, runs, all);
+    for (unsigned from = 0; from < all; from += kThreads * kDecoded) {
+        int decoded[kDecoded], relative[kDecoded];
+        decode.RunLengthDecode(decoded, relative, from);
+        for (unsigned i = 0; i < kDecoded; ++i) {
+            const unsigned at = from + threadIdx.x * kDecoded + i;
+            if (at >= all) continue;
+            out[at] = decoded[i];
+            places[at] = relative[i];
+        }
+    }
+    if (threadIdx.x == 0) *total = all;
+}
+
+TEST(CubBlock, DecodesRunLengths) {
+    constexpr int kAll = kThreads * kRuns;
+    const std::vector<int> x = numbers(kAll);
+    std::vector<int> lengths(kAll), items, places;
+    for (int i = 0; i < kAll; ++i) {
+        lengths[i] = (i * 5) % 7;  // also of no items; more than one window in all
+        for (int j = 0; j < lengths[i]; ++j) {
+            items.push_back(x[i]);
+            places.push_back(j);
+        }
+    }
+    Device<int> in(x), runs(lengths), out(items.size()), relative(items.size());
+    Device<unsigned> total(1);
+    decode_runs<<<1, kThreads>>>(in, runs, out, relative, total);
+    EXPECT_EQ(total.values()[0], items.size());
+    EXPECT_GT(items.size(), static_cast<std::size_t>(kThreads * kDecoded));
+    EXPECT_EQ(out.values(), items);
+    EXPECT_EQ(relative.values(), places);
+}
+
+template <class T>
+void expect_order(std::vector<T> ascending) {
+    using Traits = cub::Traits<T>;
+    using Bits = typename Traits::UnsignedBits;
+    static_assert(sizeof(Bits) == sizeof(T) && std::is_unsigned_v<Bits>);
+    EXPECT_TRUE(Traits::PRIMITIVE);
+    EXPECT_FALSE(Traits::NULL_TYPE);
+    Bits before = 0;
+    for (const T value : ascending) {
+        Bits bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        const Bits key = Traits::TwiddleIn(bits);
+        EXPECT_GT(key, before);
+        EXPECT_EQ(Traits::TwiddleOut(key), bits);
+        before = key;
+    }
+}
+
+TEST(Cub, TraitsOfTypes) {
+    expect_order<int>({std::numeric_limits<int>::min() + 1, -5, 0, 7, std::numeric_limits<int>::max()});
+    expect_order<unsigned char>({1, 127, 128, 255});
+    expect_order<float>({-1e30F, -2, -1e-30F, 0, 1e-30F, 3, 1e30F});
+    expect_order<double>({-1e300, -2, 0, 3, 1e300});
+    expect_order<long long>({-(1LL << 60), -1, 0, 1LL << 61});
+    EXPECT_EQ(cub::Traits<int>::CATEGORY, cub::SIGNED_INTEGER);
+    EXPECT_EQ(cub::Traits<unsigned>::CATEGORY, cub::UNSIGNED_INTEGER);
+    EXPECT_EQ(cub::Traits<float>::CATEGORY, cub::FLOATING_POINT);
+    EXPECT_EQ(cub::Traits<Subtract>::CATEGORY, cub::NOT_A_NUMBER);
+    EXPECT_FALSE(cub::Traits<Subtract>::PRIMITIVE);
+    EXPECT_TRUE(cub::Traits<cub::NullType>::NULL_TYPE);
+    EXPECT_EQ(cub::NumericTraits<short>::Max(), 32767);
+    EXPECT_EQ(cub::Traits<double>::Lowest(), std::numeric_limits<double>::lowest());
+}
+
+TEST(CubDevice, SubtractsAdjacentItems) {
+    for (const int count : {0, 1, 777}) {
+        const std::vector<int> x = numbers(count);
+        Device<int> in(x), out(std::vector<int>(count + 1, -7));
+        std::vector<int> left = x, right = x;
+        const Subtract op;
+        for (int i = 0; i < count; ++i) {
+            if (i > 0) left[i] = op(x[i], x[i - 1]);
+            if (i + 1 < count) right[i] = x[i] - x[i + 1];
+        }
+        EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                      return cub::DeviceAdjacentDifference::SubtractLeftCopy(s, b, (int*)in, (int*)out, count,
+                                                                             op);
+                  }),
+                  cudaSuccess);
+        left.push_back(-7);
+        EXPECT_EQ(out.values(), left);
+        EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                      return cub::DeviceAdjacentDifference::SubtractRight(s, b, (int*)in, count);
+                  }),
+                  cudaSuccess);
+        EXPECT_EQ(in.values(), right);
+    }
+}
+
+TEST(CubDevice, SortsSegments) {
+    constexpr int kCount = 500;
+    const std::vector<int> x = numbers(kCount);
+    // An empty one, one of one item, a gap from 300 to 310, and the end that no segment has.
+    const std::vector<int> begins{0, 0, 1, 310}, ends{0, 1, 300, 490};
+    std::vector<int> positions(kCount), sorted = x, down = x;
+    std::iota(positions.begin(), positions.end(), 0);
+    std::vector<int> order = positions;
+    for (std::size_t s = 0; s < begins.size(); ++s) {
+        std::stable_sort(order.begin() + begins[s], order.begin() + ends[s],
+                         [&](int a, int b) { return x[a] < x[b]; });
+        std::sort(sorted.begin() + begins[s], sorted.begin() + ends[s]);
+        std::sort(down.begin() + begins[s], down.begin() + ends[s], std::greater<>());
+    }
+    Device<int> in(x), out(x), values(positions), values_out(positions), b(begins), e(ends);
+    EXPECT_EQ(twice([&](void* s, std::size_t& bytes) {
+                  return cub::DeviceSegmentedSort::StableSortPairs(s, bytes, (const int*)in, (int*)out,
+                                                                   (const int*)values, (int*)values_out,
+                                                                   kCount, 4, (int*)b, (int*)e);
+              }),
+              cudaSuccess);
+    EXPECT_EQ(out.values(), sorted);
+    EXPECT_EQ(values_out.values(), order);
+    cub::DoubleBuffer<int> buffers(in, out);
+    EXPECT_EQ(twice([&](void* s, std::size_t& bytes) {
+                  return cub::DeviceSegmentedRadixSort::SortKeysDescending(s, bytes, buffers, kCount, 4,
+                                                                           (int*)b, (int*)e);
+              }),
+              cudaSuccess);
+    std::vector<int> got(kCount);
+    cudaMemcpy(got.data(), buffers.Current(), kCount * sizeof(int), cudaMemcpyDeviceToHost);
+    EXPECT_EQ(got, down);
+}
+
+struct Square {
+    int* out;
+    __device__ void operator()(int i) const { out[i] = i * i; }
+};
+struct Double {
+    __device__ void operator()(int& value) const { value *= 2; }
+};
+
+TEST(CubDevice, CallsAFunctionForEach) {
+    Device<int> out(std::vector<int>(9, -7));
+    EXPECT_EQ(cub::DeviceFor::Bulk(8, Square{out}), cudaSuccess);
+    EXPECT_EQ(cub::DeviceFor::ForEachN((int*)out, 4, Double()), cudaSuccess);
+    EXPECT_EQ(cub::DeviceFor::ForEach((int*)out + 6, (int*)out + 8, Double()), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(out.values(), (std::vector<int>{0, 2, 8, 18, 16, 25, 72, 98, -7}));
 }
 
 TEST(CubDevice, WorkKeepsTheOrderOfItsStream) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace {
@@ -684,6 +685,256 @@ TEST(CublasLt, MultipliesWithEpilogues) {
     EXPECT_NEAR(smooth[1], 12.5, 1e-5);
     EXPECT_NEAR(smooth[2], -0.154286, 1e-5);
     EXPECT_NEAR(smooth[3], -0.100428, 1e-5);
+}
+
+// --- Types as arguments --------------------------------------------------------------------------
+
+template <class Stored>
+struct TypeOf;
+#define CUBLAS_TYPE(Type, value)                 \
+    template <>                                  \
+    struct TypeOf<Type> {                        \
+        static constexpr cudaDataType k = value; \
+    };
+CUBLAS_TYPE(__half, CUDA_R_16F)
+CUBLAS_TYPE(__nv_bfloat16, CUDA_R_16BF)
+CUBLAS_TYPE(float, CUDA_R_32F)
+CUBLAS_TYPE(double, CUDA_R_64F)
+CUBLAS_TYPE(std::complex<float>, CUDA_C_32F)
+CUBLAS_TYPE(std::complex<double>, CUDA_C_64F)
+#undef CUBLAS_TYPE
+
+template <class T>
+std::complex<double> wide(T value) {
+    if constexpr (std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>)
+        return {static_cast<double>(static_cast<float>(value)), 0};
+    else
+        return std::complex<double>(value);
+}
+template <class T>
+T narrow(std::complex<double> value) {
+    if constexpr (std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>)
+        return T(static_cast<float>(value.real()));
+    else if constexpr (std::is_arithmetic_v<T>)
+        return static_cast<T>(value.real());
+    else
+        return T(value);
+}
+
+template <class T>
+class Ex : public testing::Test {
+  protected:
+    static constexpr int kN = 23;
+    // The elements of a vector in memory with an increment; those between are NaN or 77.
+    static std::size_t place(int i, int increment) {
+        return static_cast<std::size_t>(increment < 0 ? (i + 1 - kN) * increment : i * increment);
+    }
+    static std::vector<T> strided(int increment, int seed) {
+        std::vector<T> all(static_cast<std::size_t>((kN - 1) * std::abs(increment) + 1), narrow<T>(77));
+        for (int i = 0; i < kN; ++i)
+            all[place(i, increment)] =
+                narrow<T>(std::complex<double>(((i * 7 + seed) % 13 - 6) / 4.0, (i % 5 - 2) / 4.0));
+        return all;
+    }
+    class Memory {
+      public:
+        explicit Memory(const std::vector<T>& values) : size(values.size()) {
+            cudaMalloc(reinterpret_cast<void**>(&pointer), size * sizeof(T));
+            cudaMemcpy(pointer, values.data(), size * sizeof(T), cudaMemcpyHostToDevice);
+        }
+        ~Memory() { cudaFree(pointer); }
+        Memory(const Memory&) = delete;
+        std::vector<T> values() const {
+            std::vector<T> all(size);
+            EXPECT_EQ(cudaMemcpy(all.data(), pointer, size * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
+            return all;
+        }
+        std::size_t size;
+        T* pointer = nullptr;
+    };
+    static void expect_same(const std::vector<T>& got, const std::vector<T>& expected, const char* what) {
+        ASSERT_EQ(got.size(), expected.size());
+        for (std::size_t i = 0; i < got.size(); ++i)
+            EXPECT_EQ(wide(got[i]), wide(expected[i])) << what << ", element " << i;
+    }
+    void SetUp() override { ASSERT_EQ(cublasCreate(&handle), CUBLAS_STATUS_SUCCESS); }
+    void TearDown() override { cublasDestroy(handle); }
+    cublasHandle_t handle = nullptr;
+};
+using ExTypes =
+    testing::Types<__half, __nv_bfloat16, float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(Ex, ExTypes);
+
+// All values are multiples of 1/4, so that sums in double are exact, and are rounded once.
+TYPED_TEST(Ex, Level1IsThatOfPlainLoops) {
+    using T = TypeParam;
+    constexpr cudaDataType kT = TypeOf<T>::k;
+    constexpr int n = TestFixture::kN;
+    for (const auto& [incx, incy] : {std::pair{1, 1}, std::pair{3, -2}, std::pair{-1, 2}}) {
+        const std::vector<T> x = TestFixture::strided(incx, 1), y = TestFixture::strided(incy, 5);
+        const typename TestFixture::Memory dx(x), dy(y);
+        const auto at = [&](int i) { return wide(x[TestFixture::place(i, incx)]); };
+        const auto other = [&](int i) { return wide(y[TestFixture::place(i, incy)]); };
+        std::complex<double> dot, dotc;
+        double norm = 0, sum = 0;
+        for (int i = 0; i < n; ++i) {
+            dot += at(i) * other(i);
+            dotc += std::conj(at(i)) * other(i);
+            norm += std::norm(at(i));
+            sum += std::abs(at(i).real()) + std::abs(at(i).imag());
+        }
+        T got = narrow<T>(-1);
+        ASSERT_EQ(
+            cublasDotEx(this->handle, n, dx.pointer, kT, incx, dy.pointer, kT, incy, &got, kT, CUDA_R_32F),
+            CUBLAS_STATUS_SUCCESS);
+        EXPECT_EQ(wide(got), wide(narrow<T>(dot)));
+        ASSERT_EQ(
+            cublasDotcEx(this->handle, n, dx.pointer, kT, incx, dy.pointer, kT, incy, &got, kT, CUDA_R_32F),
+            CUBLAS_STATUS_SUCCESS);
+        EXPECT_EQ(wide(got), wide(narrow<T>(dotc)));
+        double real = -1;
+        ASSERT_EQ(cublasNrm2Ex(this->handle, n, dx.pointer, kT, incx, &real, CUDA_R_64F, CUDA_R_64F),
+                  CUBLAS_STATUS_SUCCESS);
+        EXPECT_NEAR(real, std::sqrt(norm), 1e-14 * real);
+        ASSERT_EQ(cublasAsumEx(this->handle, n, dx.pointer, kT, incx, &real, CUDA_R_64F, CUDA_R_64F),
+                  CUBLAS_STATUS_SUCCESS);
+        EXPECT_EQ(real, sum);
+
+        const float alpha = 2.5F;
+        ASSERT_EQ(cublasAxpyEx(this->handle, n, &alpha, CUDA_R_32F, dx.pointer, kT, incx, dy.pointer, kT,
+                               incy, CUDA_R_32F),
+                  CUBLAS_STATUS_SUCCESS);
+        std::vector<T> expected = y;
+        for (int i = 0; i < n; ++i)
+            expected[TestFixture::place(i, incy)] = narrow<T>(2.5 * at(i) + other(i));
+        TestFixture::expect_same(dy.values(), expected, "AxpyEx");
+        ASSERT_EQ(cublasSwapEx(this->handle, n, dx.pointer, kT, incx, dy.pointer, kT, incy),
+                  CUBLAS_STATUS_SUCCESS);
+        std::vector<T> swapped = x, back = expected;
+        for (int i = 0; i < n; ++i)
+            std::swap(swapped[TestFixture::place(i, incx)], back[TestFixture::place(i, incy)]);
+        TestFixture::expect_same(dx.values(), swapped, "SwapEx, x");
+        TestFixture::expect_same(dy.values(), back, "SwapEx, y");
+        ASSERT_EQ(cublasScalEx(this->handle, n, &alpha, CUDA_R_32F, dx.pointer, kT, incx, CUDA_R_32F),
+                  CUBLAS_STATUS_SUCCESS);
+        for (int i = 0; i < n; ++i) {
+            T& value = swapped[TestFixture::place(i, incx)];
+            value = narrow<T>(2.5 * wide(value));
+        }
+        TestFixture::expect_same(dx.values(), swapped, "ScalEx");
+        ASSERT_EQ(cublasCopyEx(this->handle, n, dx.pointer, kT, incx, dy.pointer, kT, incy),
+                  CUBLAS_STATUS_SUCCESS);
+        for (int i = 0; i < n; ++i)
+            back[TestFixture::place(i, incy)] = swapped[TestFixture::place(i, incx)];
+        TestFixture::expect_same(dy.values(), back, "CopyEx");
+
+        int largest = -1, smallest = -1;
+        ASSERT_EQ(cublasIamaxEx(this->handle, n, dx.pointer, kT, incx, &largest), CUBLAS_STATUS_SUCCESS);
+        ASSERT_EQ(cublasIaminEx(this->handle, n, dx.pointer, kT, incx, &smallest), CUBLAS_STATUS_SUCCESS);
+        int most = 0, least = 0;
+        const auto size = [&](int i) {
+            const auto value = wide(swapped[TestFixture::place(i, incx)]);
+            return std::abs(value.real()) + std::abs(value.imag());
+        };
+        for (int i = 1; i < n; ++i) {
+            if (size(i) > size(most)) most = i;
+            if (size(i) < size(least)) least = i;
+        }
+        EXPECT_EQ(largest, incx < 0 ? 0 : most + 1);
+        EXPECT_EQ(smallest, incx < 0 ? 0 : least + 1);
+    }
+}
+
+TEST_F(CublasHandle, FunctionsWithTypesCheckThem) {
+    const float one = 1;
+    float result = 0;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(
+        cublasDotEx(handle_, 4, &one, CUDA_R_8I, 1, &one, CUDA_R_32F, 1, &result, CUDA_R_32F, CUDA_R_32F),
+        CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(cublasScalEx(handle_, -4, &one, CUDA_R_32F, nullptr, CUDA_R_32F, 1, CUDA_R_32F),
+              CUBLAS_STATUS_INVALID_VALUE);
+    EXPECT_EQ(cublasAxpyEx(handle_, 4, &one, CUDA_R_32F, nullptr, CUDA_R_32F, 0, nullptr, CUDA_R_32F, 1,
+                           CUDA_R_32F),
+              CUBLAS_STATUS_INVALID_VALUE);
+    const std::string told = testing::internal::GetCapturedStderr();
+    for (const char* part :
+         {"cublasDotEx: xType is no type", "cublasScalEx: n is -4", "cublasAxpyEx: incx is 0"})
+        EXPECT_NE(told.find(part), std::string::npos) << part << "\n" << told;
+}
+
+TEST(CublasLt, AttributesAreGivenBack) {
+    cublasLtMatmulDesc_t description = nullptr;
+    ASSERT_EQ(cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+    const std::int32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    const void* const bias = description;
+    ASSERT_EQ(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                                             sizeof epilogue),
+              CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(
+        cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),
+        CUBLAS_STATUS_SUCCESS);
+    std::int32_t number = -1;
+    const void* pointer = nullptr;
+    std::size_t written = 0;
+    EXPECT_EQ(cublasLtMatmulDescGetAttribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE, &number,
+                                             sizeof number, &written),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(number, epilogue);
+    EXPECT_EQ(written, sizeof number);
+    EXPECT_EQ(
+        cublasLtMatmulDescGetAttribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr, 0, &written),
+        CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(written, sizeof pointer);
+    EXPECT_EQ(cublasLtMatmulDescGetAttribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &pointer,
+                                             sizeof pointer, nullptr),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(pointer, bias);
+    EXPECT_EQ(cublasLtMatmulDescGetAttribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &number,
+                                             sizeof number, nullptr),
+              CUBLAS_STATUS_INVALID_VALUE)
+        << "4 bytes for a pointer";
+    cublasLtMatmulDescDestroy(description);
+
+    cublasLtMatrixLayout_t layout = nullptr;
+    ASSERT_EQ(cublasLtMatrixLayoutCreate(&layout, CUDA_R_16F, 5, 7, 9), CUBLAS_STATUS_SUCCESS);
+    const std::int32_t batch = 3;
+    const std::int64_t stride = 64;
+    cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
+    cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                     sizeof stride);
+    std::int64_t wide_number = 0;
+    const std::pair<cublasLtMatrixLayoutAttribute_t, std::int64_t> wide_ones[] = {
+        {CUBLASLT_MATRIX_LAYOUT_ROWS, 5},
+        {CUBLASLT_MATRIX_LAYOUT_COLS, 7},
+        {CUBLASLT_MATRIX_LAYOUT_LD, 9},
+        {CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 64}};
+    for (const auto& [attribute, expected] : wide_ones) {
+        EXPECT_EQ(
+            cublasLtMatrixLayoutGetAttribute(layout, attribute, &wide_number, sizeof wide_number, nullptr),
+            CUBLAS_STATUS_SUCCESS);
+        EXPECT_EQ(wide_number, expected);
+    }
+    EXPECT_EQ(cublasLtMatrixLayoutGetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &number,
+                                               sizeof number, nullptr),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(number, 3);
+    cublasLtMatrixLayoutDestroy(layout);
+
+    cublasLtMatmulPreference_t preference = nullptr;
+    ASSERT_EQ(cublasLtMatmulPreferenceCreate(&preference), CUBLAS_STATUS_SUCCESS);
+    const std::size_t most = 1 << 20;
+    std::size_t got = 0;
+    EXPECT_EQ(cublasLtMatmulPreferenceGetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &got,
+                                                   sizeof got, nullptr),
+              CUBLAS_STATUS_NOT_SUPPORTED);
+    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
+                                         sizeof most);
+    EXPECT_EQ(cublasLtMatmulPreferenceGetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &got,
+                                                   sizeof got, nullptr),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(got, most);
+    cublasLtMatmulPreferenceDestroy(preference);
 }
 
 TEST(Cublas64, NamesTakeSizesOf64Bits) {

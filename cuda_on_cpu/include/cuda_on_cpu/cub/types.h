@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -239,6 +240,71 @@ std::uint64_t radix_of(const Key& key, int begin, int end) {
     const int width = end - begin;
     return width >= 64 ? shifted : shifted & ((std::uint64_t{1} << width) - 1);
 }
+
+// --- What a type is ------------------------------------------------------------------------------------------------------------
+
+enum Category { NOT_A_NUMBER, SIGNED_INTEGER, UNSIGNED_INTEGER, FLOATING_POINT };
+
+// UnsignedBits has the type's size; TwiddleIn gives numbers in whose order the values are, TwiddleOut
+// the values again.
+template <Category kCategory, bool kPrimitive, bool kNull, class Bits, class T>
+struct BaseTraits {
+    using UnsignedBits = Bits;
+    static constexpr Category CATEGORY = kCategory;
+    static constexpr bool PRIMITIVE = kPrimitive;
+    static constexpr bool NULL_TYPE = kNull;
+};
+template <Category kCategory, class Bits, class T>
+struct NumberTraits : BaseTraits<kCategory, true, false, Bits, T> {
+    static constexpr Bits HIGH_BIT = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+    static constexpr Bits LOWEST_KEY = kCategory == UNSIGNED_INTEGER ? Bits{0}
+                                       : kCategory == SIGNED_INTEGER ? HIGH_BIT
+                                                                     : static_cast<Bits>(-1);
+    static constexpr Bits MAX_KEY = kCategory == UNSIGNED_INTEGER
+                                        ? static_cast<Bits>(-1)
+                                        : static_cast<Bits>(static_cast<Bits>(-1) ^ HIGH_BIT);
+    __host__ __device__ static Bits TwiddleIn(Bits key) {
+        if constexpr (kCategory == UNSIGNED_INTEGER) return key;
+        if constexpr (kCategory == SIGNED_INTEGER) return static_cast<Bits>(key ^ HIGH_BIT);
+        return static_cast<Bits>(key ^ ((key & HIGH_BIT) != 0 ? static_cast<Bits>(-1) : HIGH_BIT));
+    }
+    __host__ __device__ static Bits TwiddleOut(Bits key) {
+        if constexpr (kCategory == UNSIGNED_INTEGER) return key;
+        if constexpr (kCategory == SIGNED_INTEGER) return static_cast<Bits>(key ^ HIGH_BIT);
+        return static_cast<Bits>(key ^ ((key & HIGH_BIT) != 0 ? HIGH_BIT : static_cast<Bits>(-1)));
+    }
+    // Of a half and a bfloat16 the largest finite numbers.
+    __host__ __device__ static T Max() { return limit(false); }
+    __host__ __device__ static T Lowest() { return limit(true); }
+
+  private:
+    __host__ __device__ static T limit(bool lowest) {
+        if constexpr (std::is_arithmetic_v<T>) {
+            return lowest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+        } else {
+            constexpr std::uint16_t kLargest = std::is_same_v<T, __half> ? 0x7bff : 0x7f7f;
+            const auto bits = static_cast<std::uint16_t>(kLargest | (lowest ? 0x8000 : 0));
+            T value;
+            std::memcpy(&value, &bits, sizeof value);
+            return value;
+        }
+    }
+};
+
+template <class T>
+constexpr Category kCategoryOf =
+    std::is_floating_point_v<T> || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>
+        ? FLOATING_POINT
+    : !std::is_integral_v<T> ? NOT_A_NUMBER
+    : std::is_signed_v<T>    ? SIGNED_INTEGER
+                             : UNSIGNED_INTEGER;
+
+template <class T, bool kNumber = kCategoryOf<T> != NOT_A_NUMBER>
+struct NumericTraits : BaseTraits<NOT_A_NUMBER, false, std::is_same_v<T, NullType>, T, T> {};
+template <class T>
+struct NumericTraits<T, true> : NumberTraits<kCategoryOf<T>, UnsignedOfSize<sizeof(T)>, T> {};
+template <class T>
+struct Traits : NumericTraits<std::remove_cv_t<T>> {};
 
 }  // namespace cub
 

@@ -204,12 +204,35 @@ std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch) {
 // --- One launch ----------------------------------------------------------------------------------
 
 namespace {
+
 std::atomic<unsigned> launches_that_run{0};
+
+// The last launches, beside which later ones may run.
+struct LastLaunches {
+    static constexpr std::size_t kMost = 64;
+    std::mutex mutex;
+    std::map<std::uint64_t, LaunchChecks::EarlierLaunch> by_number;
+};
+LastLaunches& last_launches() {
+    static auto& all = *new LastLaunches;
+    return all;
 }
 
-LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(blocks_together(launch.configuration) > 1) {
+}  // namespace
+
+LaunchChecks::LaunchChecks(const LaunchState& launch)
+    : clusters_(blocks_together(launch.configuration) > 1),
+      kernel_(launch.name),
+      number_of_launch_(launch.configuration.number),
+      shape_(launch.configuration.block) {
     static std::atomic<std::uint64_t> launches{0};
     generation_ = ++launches << 32;
+    if (launch.configuration.beside != 0) {
+        const std::scoped_lock lock(last_launches().mutex);
+        const auto& all = last_launches().by_number;
+        if (const auto found = all.find(launch.configuration.beside); found != all.end())
+            beside_ = found->second;
+    }
     if (launch.task != nullptr && work_is_deferred())
         footprint_ = std::make_shared<Footprint>(
             launch.task->number, launch.task->beside,
@@ -233,6 +256,12 @@ void LaunchChecks::add_footprint(Footprint&& of_block) {
 
 void LaunchChecks::end() {
     --launches_that_run;
+    if (number_of_launch_ != 0) {
+        const std::scoped_lock lock(last_launches().mutex);
+        auto& all = last_launches().by_number;
+        all[number_of_launch_] = {generation_, kernel_, shape_, blocks_};
+        if (all.size() > LastLaunches::kMost) all.erase(all.begin());
+    }
     if (footprint_ != nullptr) Footprints::of_inspection().add(footprint_, &findings_);
 }
 
@@ -332,6 +361,9 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     grid_barrier_ = &state.grid_barrier;
     generation_ = launch.generation();
     footprint_ = watched ? launch.new_footprint() : std::nullopt;
+    beside_ = watched ? launch.beside() : nullptr;
+    touches_ = footprint_ || beside_ != nullptr;
+    if (beside_ != nullptr) awaited_.assign(threads_, false);
     second_writes_.clear();
     load_race_.reset();
     volatile_load_ = 0;
@@ -379,6 +411,8 @@ void BlockChecks::end_block() {
     if (launch_->clusters()) end_in_cluster();
     if (footprint_) launch_->add_footprint(std::move(*footprint_));
     footprint_.reset();
+    beside_ = nullptr;
+    touches_ = false;
     watched_ = false;
     checking = nullptr;
 }
@@ -633,8 +667,34 @@ void BlockChecks::report_exit(const LaunchChecks::AccessInCluster& access, unsig
 }
 
 void BlockChecks::touch(AccessKind kind, Address byte, unsigned bytes, Place place) {
-    if (page_for(byte, place).memory != Memory::device) return;
+    const Memory memory = page_for(byte, place).memory;
+    if (beside_ != nullptr && (memory == Memory::device || memory == Memory::variables))
+        compare_with_earlier_launch(kind, byte, bytes, place);
+    if (!footprint_ || memory != Memory::device) return;
     footprint_->touch(kind, byte, bytes, party(running_thread(), short_place(place)));
+}
+
+void BlockChecks::compare_with_earlier_launch(AccessKind kind, Address byte, std::size_t bytes, Place place) {
+    const unsigned thread = running_thread();
+    if (awaited_[thread]) return;
+    for (Address word = byte / 4 * 4; word < byte + bytes; word += 4) {
+        const Address begin = std::max(word, byte) - word, end = std::min(word + 4, byte + bytes) - word;
+        const auto mask = static_cast<std::uint8_t>((1U << end) - (1U << begin));
+        Earlier earlier;
+        if (!global_shadow().conflicts_with(beside_->generation, kind, word, mask, earlier)) continue;
+        const dim3 shape = beside_->shape;
+        const unsigned i = earlier.thread;
+        Party other{
+            long_place(earlier.place), {}, {i % shape.x, i / shape.x % shape.y, i / (shape.x * shape.y)}};
+        if (earlier.block < beside_->blocks.size()) other.block = beside_->blocks[earlier.block];
+        launch_->findings().add(
+            "race_between_launches", party(thread, short_place(place)), other, [&](RawFinding& finding) {
+                finding.message = describe(word + begin) + ": " + verb(earlier.kind) + " by kernel " +
+                                  beside_->kernel + ", which may still run, " + verb(kind) + " by kernel " +
+                                  launch_->kernel() + " before cudaGridDependencySynchronize()";
+            });
+        return;
+    }
 }
 
 void BlockChecks::note_device_access(const Access& access) {
@@ -717,7 +777,7 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
     settle();
-    if (footprint_) touch(kind, byte, bytes, place);
+    if (touches_) touch(kind, byte, bytes, place);
     const unsigned thread = running_thread();
     if (writes(kind) && releases(memory_order)) fence_to_release(thread, !of_block(kind));
     const bool compares = std::exchange(compares_, false);
@@ -861,6 +921,8 @@ void BlockChecks::on(const event::BarrierReleased&) {
     order_.barrier();
     atomics_.clear();
     ++barriers_;
+    if (beside_ != nullptr && std::ranges::find(awaited_, true) != awaited_.end())
+        awaited_.assign(threads_, true);
     if (ended_after_a_barrier_ == 0) return;
     const Party party{place_of(barrier_site_), block_, {threadIdx.x, threadIdx.y, threadIdx.z}};
     launch_->findings().add("divergent_barrier", party, std::nullopt, [&](RawFinding& finding) {
@@ -881,6 +943,10 @@ void BlockChecks::on(const event::CollectiveCompleted& event) {
     order_.join(event.warp, event.lanes);
     others_.join(event.warp, event.lanes);
     share_loaded(event.warp, event.lanes);
+    if (beside_ == nullptr) return;
+    const auto first = awaited_.begin() + event.warp * kLanes;
+    const auto last = awaited_.begin() + std::min((event.warp + 1) * kLanes, threads_);
+    if (std::find(first, last, true) != last) std::fill(first, last, true);
 }
 
 // A barrier of the grid begins with a barrier of the block, so all threads of the block have
@@ -979,6 +1045,8 @@ void BlockChecks::on(const event::MbarrierLeft& event) {
 void BlockChecks::on(const event::CopyIssued& event) {
     settle();
     const Place place = place_of(event.site);
+    if (event.valid_bytes > 0 && beside_ != nullptr)
+        compare_with_earlier_launch(AccessKind::load, address_of(event.global), event.valid_bytes, place);
     if (event.valid_bytes > 0)
         check_by(event.thread, AccessKind::load, address_of(event.global), event.valid_bytes, place, true);
     const Address to = address_of(event.shared);
@@ -1012,6 +1080,9 @@ void BlockChecks::check_box(unsigned thread, AccessKind kind, const TensorMap& m
     constexpr std::size_t kPiece = 16;
     for (const TensorMap::Row& part : map.rows_within(column, row)) {
         for (std::size_t i = 0; i < part.bytes; i += kPiece) {
+            if (beside_ != nullptr)
+                compare_with_earlier_launch(kind, address_of(part.begin + i),
+                                            std::min(kPiece, part.bytes - i), place);
             check_by(thread, kind, address_of(part.begin + i), std::min(kPiece, part.bytes - i), place,
                      false);
             note_second_writes();  // the values are not compared
@@ -1050,6 +1121,10 @@ void BlockChecks::on(const event::BoxStoreIssued& event) {
     const Place place = place_of(event.site);
     check_by(event.thread, AccessKind::load, address_of(event.shared), event.map.box_bytes(), place, false);
     check_box(event.thread, AccessKind::store, event.map, event.column, event.row, place);
+}
+
+void BlockChecks::on(const event::PreviousGridAwaited& event) {
+    if (beside_ != nullptr) awaited_[event.thread] = true;
 }
 
 void BlockChecks::on(const event::ProxyFenced& event) {

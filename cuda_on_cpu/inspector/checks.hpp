@@ -59,6 +59,15 @@ class LaunchChecks {
     std::array<unsigned, 3> block(unsigned number) const;
 
     GlobalShadow::Generation generation() const { return generation_; }
+    // An earlier launch beside which this one may run, and what its findings need.
+    struct EarlierLaunch {
+        GlobalShadow::Generation generation = 0;
+        std::string kernel;
+        dim3 shape;
+        std::vector<std::array<unsigned, 3>> blocks;
+    };
+    const EarlierLaunch* beside() const { return beside_ ? &*beside_ : nullptr; }
+    const std::string& kernel() const { return kernel_; }
     // Are there clusters of several blocks, which access each other's shared memory?
     bool clusters() const { return clusters_; }
     // Calls `change` under a lock with the clocks that the blocks of that cluster have released at
@@ -99,6 +108,10 @@ class LaunchChecks {
     Findings findings_;
     GlobalShadow::Generation generation_;
     bool clusters_;
+    std::string kernel_;
+    std::uint64_t number_of_launch_;
+    dim3 shape_;
+    std::optional<EarlierLaunch> beside_;
     mutable std::mutex mutex_;
     std::vector<std::array<unsigned, 3>> blocks_;
     std::unordered_map<std::uint64_t, BlockPhases> at_clusters_;
@@ -145,7 +158,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
-        if (footprint_) touch(kind, byte, static_cast<unsigned>(bytes), place);
+        if (touches_) touch(kind, byte, static_cast<unsigned>(bytes), place);
         if (is_usual(kind, byte, bytes, place)) return;
         if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
     }
@@ -256,6 +269,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void on(const event::BoxLoadIssued& event);
     void on(const event::BoxLoaded& event);
     void on(const event::BoxStoreIssued& event);
+    void on(const event::PreviousGridAwaited& event);
     void on(const event::ProxyFenced& event);
     void on(const event::BulkRead& event);
     void on(const event::MatricesLoaded& event);
@@ -300,6 +314,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     }
     // Records the access for the detection of races with other launches.
     [[gnu::noinline]] void touch(AccessKind kind, Address byte, unsigned bytes, Place place);
+    // The thread has not waited for the previous grid: see LaunchChecks::EarlierLaunch.
+    void compare_with_earlier_launch(AccessKind kind, Address byte, std::size_t bytes, Place place);
     [[gnu::noinline]] void note_others_for(const Access& read, Epoch epoch, std::uint16_t block);
     void note_write(const Access& access, Address next);
     void note_reads();
@@ -321,6 +337,9 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     LaunchChecks* launch_ = nullptr;
     // Of the running block.
     std::optional<Footprint> footprint_;
+    const LaunchChecks::EarlierLaunch* beside_ = nullptr;
+    bool touches_ = false;       // either of the two
+    std::vector<bool> awaited_;  // for each thread: it has waited for the grid of beside_
     bool watched_ = false;
     std::array<unsigned, 3> block_{};
     dim3 shape_{1, 1, 1};

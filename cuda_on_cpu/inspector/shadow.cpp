@@ -673,6 +673,32 @@ void GlobalShadow::reads(const Run& run, Address line, Generation generation, co
     }
 }
 
+bool GlobalShadow::conflicts_with(Generation launch, AccessKind kind, Address word, std::uint8_t bytes,
+                                  Earlier& earlier) {
+    constexpr unsigned kOfLaunch = 32;  // the upper bits, but for kBusy and kWordByWord
+    const std::size_t page = this->page(word / kPageBytes);
+    if (page == kNoPage) return false;
+    const std::size_t number = word % kPageBytes / kLineBytes;
+    Line& line = pages_[page][number];
+    const Generation last = line.state.load(std::memory_order_relaxed) & ~(kBusy | kWordByWord);
+    if (last >> kOfLaunch != launch >> kOfLaunch) return false;
+    Cell cell;
+    {
+        const Lock lock(line, last);
+        std::array<Cell, kLineWords> of_runs{};
+        const std::span<Cell, kLineWords> cells(&cells_[page][number * kLineWords], kLineWords);
+        if (!lock.word_by_word()) spread(line.runs, of_runs);
+        cell =
+            (lock.word_by_word() ? cells : std::span<Cell, kLineWords>(of_runs))[word % kLineBytes / kWord];
+    }
+    for (const LastAccess& each : {cell.writer, cell.first_reader, cell.last_reader}) {
+        if ((each.bytes & bytes) == 0 || !conflict(each.kind, kind)) continue;
+        earlier = {each.thread, each.kind, each.place, each.block};
+        return true;
+    }
+    return false;
+}
+
 // --- Pending reads
 
 void PendingReads::make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note) {

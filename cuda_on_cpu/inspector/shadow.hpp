@@ -225,6 +225,9 @@ class GlobalShadow {
                const GridOrder& others, GlobalSink& sink);
     // An access at the address is likely to follow.
     void prefetch(Address address) const;
+    // Has the launch of that generation accessed the word last, in conflict with such an access?
+    bool conflicts_with(Generation launch, AccessKind kind, Address word, std::uint8_t bytes,
+                        Earlier& earlier);
     // Drops all recorded accesses. No kernel may run.
     void forget();
     // True if the kernels accessed more memory than the shadow has room for.

@@ -382,11 +382,14 @@ cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfigurati
             case cudaLaunchAttributeSynchronizationPolicy:
             case cudaLaunchAttributeClusterSchedulingPolicyPreference:
             case cudaLaunchAttributePriority:
-            case cudaLaunchAttributeProgrammaticStreamSerialization:
             case cudaLaunchAttributeMemSyncDomainMap:
             case cudaLaunchAttributeMemSyncDomain:
             case cudaLaunchAttributePreferredSharedMemoryCarveout:
                 break;  // hints that running in the order of issue satisfies
+            case cudaLaunchAttributeProgrammaticStreamSerialization:
+                // It runs in the order of issue, but an inspection looks at what both grids access.
+                result->programmatic = attribute.val.programmaticStreamSerializationAllowed != 0;
+                break;
             case cudaLaunchAttributeCooperative:
                 result->cooperative = attribute.val.cooperative != 0;
                 break;

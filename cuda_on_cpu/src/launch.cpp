@@ -541,6 +541,7 @@ cudaError_t launch_by_host(KernelCall call, LaunchConfiguration configuration) {
         invalidate_capture_of(configuration.stream);
         return error;
     }
+    if (launch_observer != nullptr) number_launch(configuration);
     return submit_by_host(configuration.stream, "kernel launch",
                           launch_operation(std::move(call), configuration));
 }

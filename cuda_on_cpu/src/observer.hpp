@@ -177,6 +177,11 @@ struct BulkRead {
     Site site;
 };
 
+// Programmatic dependent launch: the thread has waited for the previous grid (LaunchConfiguration).
+struct PreviousGridAwaited {
+    unsigned thread;
+};
+
 // All 32 lanes load or store matrices of 8 rows of 16 bytes; rows[8 m + i] is row i of matrix m.
 struct MatricesLoaded {
     unsigned warp;
@@ -201,7 +206,8 @@ using Event =
                  event::ArrivalBarrierArrived, event::ArrivalBarrierCompleted, event::ArrivalBarrierLeft,
                  event::CopiesAttached, event::MbarrierArrived, event::RemoteMbarrierArrived,
                  event::MbarrierLeft, event::BoxLoadIssued, event::BoxLoaded, event::BoxStoreIssued,
-                 event::ProxyFenced, event::BulkRead, event::MatricesLoaded, event::MatricesStored>;
+                 event::ProxyFenced, event::BulkRead, event::PreviousGridAwaited, event::MatricesLoaded,
+                 event::MatricesStored>;
 
 // Observes the blocks of one OS thread, one after the other.
 class BlockObserver {

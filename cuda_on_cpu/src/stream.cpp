@@ -115,6 +115,7 @@ cudaError_t refuse_in_kernel(const char* function) {
 cudaError_t wait(const char* function, std::vector<TaskPointer> tasks) {
     if (in_kernel()) return refuse_in_kernel(function);
     if (in_host_function()) return refuse_in_host_function(function);
+    ++host_waits;
     wait_for(std::move(tasks));
     return set_last_error(lost_context());
 }
@@ -295,6 +296,7 @@ cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOper
         return cudaSuccess;
     }
     StreamTail& tail = tail_of(stream);
+    if (operation.type != cudaGraphNodeTypeKernel) tail.last_kernel = 0;
     note_host_thread();
     if (!operation.may_wait) {
         if (const WorkAtOnce permitted; permitted) {
@@ -309,11 +311,24 @@ cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOper
     return operation.host_waits ? set_last_error(lost_context()) : cudaSuccess;
 }
 
+void number_launch(LaunchConfiguration& configuration) {
+    static std::atomic<std::uint64_t> launches{0};
+    const cudaStream_t stream = configuration.stream;
+    configuration.number = ++launches;
+    if (check_stream(stream, "kernel launch") != cudaSuccess) return;
+    StreamTail& tail = tail_of(stream);
+    if (configuration.programmatic && tail.host_waits == host_waits) configuration.beside = tail.last_kernel;
+    tail.last_kernel = configuration.number;
+    tail.host_waits = host_waits;
+}
+
 void wait_for_all_streams() {
+    ++host_waits;
     if (!in_host_function()) wait_for(all_open_tasks());
 }
 
 void wait_for_streams_of(int device) {
+    ++host_waits;
     if (!in_host_function()) wait_for(open_tasks_of_device(device));
 }
 

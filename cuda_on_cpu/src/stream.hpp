@@ -33,6 +33,8 @@ cudaError_t check_no_capture(const char* function, Forbidden forbidden);
 // lost or the handle is invalid.
 cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation);
 // The same, for callers on an OS thread that runs no kernel. For kernels: child_grids.hpp.
+// In an inspection: which launch this is, and beside which earlier one it may run.
+void number_launch(LaunchConfiguration& configuration);
 cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOperation operation);
 // The same for work that the host waits for.
 inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) {

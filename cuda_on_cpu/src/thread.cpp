@@ -248,6 +248,11 @@ unsigned shared_rank(const void* pointer, Site site) {
     runner.fail(cudaErrorIllegalAddress, "a pointer that is not to shared memory of this cluster", site);
 }
 
+void await_previous_grid() {
+    BlockRunner& runner = block_runner();
+    runner.notify(event::PreviousGridAwaited{runner.scheduler().thread_number()});
+}
+
 void* dynamic_shared() {
     return block_runner().shared().dynamic();
 }

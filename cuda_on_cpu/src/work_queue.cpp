@@ -21,6 +21,8 @@
 #include "worker_pool.hpp"
 
 namespace cuda_on_cpu {
+
+std::atomic<std::uint64_t> host_waits{0};
 namespace {
 
 constinit thread_local Task* task_of_os_thread = nullptr;

@@ -51,7 +51,13 @@ struct StreamTail {
     bool blocking = false;       // its tasks wait for the legacy stream
     std::uint64_t priority = 0;  // 0: not drawn yet
     int device = 0;
+    // The kernel that was issued last, if nothing was issued to the stream since; 0: none. Only
+    // while host_waits has this value.
+    std::uint64_t last_kernel = 0;
+    std::uint64_t host_waits = 0;
 };
+// How often the host has waited for something.
+extern std::atomic<std::uint64_t> host_waits;
 
 // True if new work may have to wait: streams run late (CUDA_ON_CPU_STREAMS), or earlier work is not
 // done.

@@ -161,6 +161,11 @@ struct LaunchConfiguration {
     bool cooperative = false;
     // Zeros: not given at the launch.
     dim3 cluster = dim3(0, 0, 0);
+    // Programmatic dependent launch: the grid may begin before the stream's previous one has ended.
+    bool programmatic = false;
+    // The number of the launch, and that of the launch before whose end it may begin; 0: none.
+    std::uint64_t number = 0;
+    std::uint64_t beside = 0;
 };
 
 // Launches what the last call of a kernel function prepared. Errors are reported as on a GPU,

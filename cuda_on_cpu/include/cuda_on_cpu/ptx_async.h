@@ -3,6 +3,7 @@
 
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/hopper.h"
+#include "cuda_on_cpu/programmatic_launch.h"
 #include "cuda_on_cpu/ptx_memory.h"
 
 namespace cuda_on_cpu::ptx::isa {
@@ -214,6 +215,7 @@ inline void tensor_store_with_policy(std::uint64_t map, Coordinates at, std::uin
     tensor_store(map, at, shared, site);
 }
 
+using cuda_on_cpu::await_previous_grid;
 using cuda_on_cpu::ptx::cluster_arrive;
 using cuda_on_cpu::ptx::cluster_wait;
 using cuda_on_cpu::ptx::fence_mbarrier_init;

@@ -1355,6 +1355,85 @@ __global__ void store_at(T* out, int i) {
     out[i] = T{};
 }
 
+// --- Programmatic dependent launch: the second grid may begin before the first one has ended
+
+__global__ void first_grid(float* results, const float* input) {
+    results[threadIdx.x] = input[threadIdx.x] + 1;
+    cudaTriggerProgrammaticLaunchCompletion();
+}
+enum class Wait {
+    kNever,
+    kTooLate,
+    kByHalf,
+    kAfterAStore,
+    kAtOnce,
+    kByPtx,
+    kByOneThread,
+    kByALane,
+    kBehindOtherReads
+};
+template <Wait kWait>
+__global__ void second_grid(float* results, float* input, const float* weights, float* out) {
+    const unsigned i = threadIdx.x;
+    float sum = 0;
+    if (kWait == Wait::kTooLate) sum = results[i];
+    if (kWait == Wait::kAfterAStore) input[i] = 2;
+    if (kWait == Wait::kBehindOtherReads) sum = weights[i] + input[i];
+    if (kWait == Wait::kByPtx) asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (kWait == Wait::kByALane && i % 32 == 0) cudaGridDependencySynchronize();
+    __syncwarp();
+    if (kWait == Wait::kByOneThread && i == 0) cudaGridDependencySynchronize();
+    if (kWait == Wait::kByOneThread) __syncthreads();
+    if (kWait >= Wait::kBehindOtherReads || kWait == Wait::kAtOnce || kWait == Wait::kTooLate ||
+        kWait == Wait::kAfterAStore || (kWait == Wait::kByHalf && i < kThreads / 2))
+        cudaGridDependencySynchronize();
+    out[i] = sum + results[i];
+}
+enum class Between { kNothing, kAWait, kAMemset };
+template <Wait kWait>
+std::string findings_of_two_grids(Between between = Between::kNothing, bool programmatic = true) {
+    Buffer<float> results(kThreads), input(kThreads), weights(kThreads), out(kThreads);
+    cudaStream_t stream = nullptr;
+    EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    const auto seen = findings([&] {
+        first_grid<<<1, kThreads, 0, stream>>>(results.get(), input.get());
+        if (between == Between::kAWait) cudaStreamSynchronize(stream);
+        if (between == Between::kAMemset) cudaMemsetAsync(weights.get(), 0, sizeof(float), stream);
+        cudaLaunchAttribute attribute{};
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = programmatic ? 1 : 0;
+        cudaLaunchConfig_t config{};
+        config.gridDim = dim3(1);
+        config.blockDim = dim3(kThreads);
+        config.stream = stream;
+        config.attrs = &attribute;
+        config.numAttrs = 1;
+        EXPECT_EQ(cudaLaunchKernelEx(&config, second_grid<kWait>, results.get(), input.get(),
+                                     static_cast<const float*>(weights.get()), out.get()),
+                  cudaSuccess);
+    });
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    for (const Finding& finding : seen)
+        EXPECT_TRUE(finding.other && finding.other->line > 0 && finding.source.line > 0) << messages(seen);
+    return kinds(seen);
+}
+
+TEST(EarlyLaunch, AGridWaitsBeforeItAccessesWhatThePreviousOneAccesses) {
+    EXPECT_EQ(findings_of_two_grids<Wait::kNever>(), "race_between_launches");
+    EXPECT_EQ(findings_of_two_grids<Wait::kTooLate>(), "race_between_launches");
+    EXPECT_EQ(findings_of_two_grids<Wait::kByHalf>(), "race_between_launches");
+    EXPECT_EQ(findings_of_two_grids<Wait::kAfterAStore>(), "race_between_launches");
+    EXPECT_EQ(findings_of_two_grids<Wait::kAtOnce>(), "");
+    EXPECT_EQ(findings_of_two_grids<Wait::kByPtx>(), "");
+    EXPECT_EQ(findings_of_two_grids<Wait::kByOneThread>(), "");
+    EXPECT_EQ(findings_of_two_grids<Wait::kByALane>(), "");
+    EXPECT_EQ(findings_of_two_grids<Wait::kBehindOtherReads>(), "");
+    EXPECT_EQ(findings_of_two_grids<Wait::kNever>(Between::kAWait), "");
+    EXPECT_EQ(findings_of_two_grids<Wait::kNever>(Between::kAMemset), "");
+    EXPECT_EQ(findings_of_two_grids<Wait::kNever>(Between::kNothing, false), "");
+}
+
 TEST(Bounds, OfAllocations) {
     Buffer<float> out(9);  // 36 bytes: 12 more up to the guard page
     EXPECT_FINDS("", [&] { store_at<<<1, 1>>>(out.get(), 8); });

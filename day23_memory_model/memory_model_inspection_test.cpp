@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "beyond/proxy.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
@@ -126,6 +127,19 @@ TEST_P(Broken, AsTheExerciseGivesItHasARace) {
     if (is_out_of_reach(protocol.name)) GTEST_SKIP() << "the inspector does not know this kind yet";
     const std::string found = findings_of(course::inspect([&] { run(protocol, 300); }));
     EXPECT_NE(found.find("race"), std::string::npos) << found;
+}
+
+TEST(BulkCopy, WithoutTheProxyFenceIsReported) {
+    if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::vector<std::int32_t> ones(512, 1);
+    const DeviceBuffer<std::int32_t> in{std::span(ones)};
+    DeviceBuffer<std::int32_t> out(512);
+    const auto findings = [&](bool is_fenced) {
+        return findings_of(
+            course::inspect([&] { day23::double_by_bulk_copy(in.span(), out.span(), is_fenced, nullptr); }));
+    };
+    EXPECT_EQ(findings(true), "");
+    EXPECT_NE(findings(false).find("fence.proxy.async"), std::string::npos) << findings(false);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ __global__ void begin_of_each_block(DeviceSpan<const float> in, DeviceSpan<float
     if (threadIdx.x > 0) return;
 
     out[blockIdx.x] = static_cast<float>(positive);
-    __threadfence();  // the count comes before the ticket (day 24)
+    __threadfence();  // the count comes before the ticket (day 23)
     if (atomicAdd(&blocks_done, 1) < gridDim.x - 1) return;
     __threadfence();  // the tickets come before what is read
 

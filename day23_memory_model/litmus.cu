@@ -63,6 +63,8 @@ std::vector<LitmusForm> all_forms() {
         form(kMessage, "scope of a block", kRace, message_passing<kOrderedInBlock>),
         form(kMessage, "fences", kForbidden, message_passing<kRelaxed, kDevice, kDevice>),
         form(kMessage, "release, acquire", kForbidden, message_passing<kOrdered>),
+        form(kMessage, "all relaxed", kWeak, message_passing<kRelaxed, kNo, kNo, kRelaxed>),
+        form(kMessage, "relaxed, fences", kForbidden, message_passing<kRelaxed, kDevice, kDevice, kRelaxed>),
 
         form(kStores, "plain", kRace, store_buffering<kPlain>),
         form(kStores, "relaxed", kWeak, store_buffering<kRelaxed>),

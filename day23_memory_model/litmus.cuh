@@ -109,20 +109,27 @@ __device__ inline Part part_of(const Memory& memory) {
     return {role, words[0], words[kApart], memory.registers + std::size_t{instance} * kRegisters};
 }
 
-// A thread that has not seen the flag must not read the data, which may be written meanwhile. It
-// reports 1, as if it had been right.
-template <Access kFlag, Fence kWriters = Fence::kNone, Fence kReaders = Fence::kNone>
+// x is the data, y the flag. Data that are plain must not be read by a thread that has not seen the
+// flag, because they may be written meanwhile. So it waits a limited time, and then reports 1, as
+// if it had been right.
+template <Access kFlag, Fence kWriters = Fence::kNone, Fence kReaders = Fence::kNone,
+          Access kData = Access::kPlain>
 __global__ void message_passing(Memory memory) {
+    constexpr int kPolls = kData == Access::kPlain ? 1000 : 0;
     const Part me = part_of<2>(memory);
     if (me.role == 0) {
-        me.x = 1;
+        store<kData>(me.x, 1);
         fence<kWriters>();
         store<kFlag>(me.y, 1);
     } else {
-        const unsigned flag = load<kFlag>(me.y);
+        unsigned flag = load<kFlag>(me.y);
+        for (int polls = 0; polls < kPolls && flag == 0; ++polls)
+            flag = load<kFlag>(me.y);
         fence<kReaders>();
+        const bool may_read = kData != Access::kPlain || flag == 1;
+        const unsigned data = may_read ? load<kData>(me.x) : 1;
         me.registers[0] = flag;
-        me.registers[1] = flag == 1 ? me.x : 1;
+        me.registers[1] = data;
     }
 }
 

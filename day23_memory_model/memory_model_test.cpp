@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "beyond/proxy.hpp"
 #include "common/bench/machine.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
@@ -180,6 +181,40 @@ TEST_F(SequenceLock, RefusesBadArguments) {
                                             " elements; expected " + std::to_string(right));
     EXPECT_EQ(message(1, 60, right),
               "read_while_written: mixed overlaps memory; expected no element in common");
+}
+
+// With the proxy fence. What is missing without it, an inspection reports.
+TEST(BulkCopy, StoresWhatTheThreadsHaveWritten) {
+    int capability = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0));
+    if (capability < 9) GTEST_SKIP() << "bulk copies need compute capability 9.0";
+    for (const std::size_t n : {0, 256, 2560}) {
+        const Ints in = random_values(n);
+        const DeviceBuffer<std::int32_t> device{std::span<const std::int32_t>(in)};
+        GuardedBuffer<std::int32_t> out(n);
+        day23::double_by_bulk_copy(device.span(), out.span(), true, nullptr);
+        Ints expected;
+        for (const std::int32_t value : in)
+            expected.push_back(2 * value);
+        EXPECT_EQ(out.to_host(), expected) << n << " elements";
+        EXPECT_EQ(out.damage(), "") << n << " elements";
+    }
+}
+
+TEST(BulkCopy, RefusesBadArguments) {
+    DeviceBuffer<std::int32_t> words(1024);
+    const auto message = [&](std::size_t in, std::size_t first, std::size_t out) {
+        return course::refusal([&] {
+            day23::double_by_bulk_copy(words.span().subspan(0, in), words.span().subspan(first, out), true,
+                                       nullptr);
+        });
+    };
+    EXPECT_EQ(message(256, 512, 255),
+              "double_by_bulk_copy: in has 256 elements and out 255; expected the same multiple of 256");
+    EXPECT_EQ(message(255, 512, 255),
+              "double_by_bulk_copy: in has 255 elements and out 255; expected the same multiple of 256");
+    EXPECT_EQ(message(256, 513, 256),
+              "double_by_bulk_copy: out is not 16-byte aligned; expected a multiple of 16 bytes");
 }
 
 TEST(Reference, AllCoresAgreeWithOneLoop) {

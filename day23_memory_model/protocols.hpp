@@ -10,8 +10,8 @@
 
 namespace day23 {
 
-// Fills `out` from `in`, n integers each. `words` are kProtocolWords + n words of device memory, all
-// 0 before the launch, which the blocks share.
+// Fills `out` from `in`, n integers each. `words` are kProtocolWords + n words of device memory,
+// all 0 before the launch, which the blocks share.
 constexpr unsigned kProtocolWords = 8;
 using ProtocolLauncher = void (*)(const int* in, int* out, unsigned n, unsigned* words, cudaStream_t stream);
 

@@ -11,7 +11,7 @@
 
 namespace day23 {
 
-// words[0]: tickets of the lock. words[1]: whose turn it is. words[2]: the purse.
+// words[0] counts tickets, words[1] is the ticket whose turn it is, words[2] is the purse.
 __global__ void purse(const int* in, int* out, unsigned n, unsigned* words) {
     __shared__ int put_in;
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,5 @@
-// What day 23's kernels find out about an array: 32 bytes, more than any atomic instruction changes.
+// What day 23's kernels find out about an array: 32 bytes, more than any atomic instruction
+// changes.
 #pragma once
 
 #include <cuda_runtime.h>

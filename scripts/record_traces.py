@@ -40,6 +40,7 @@ SIZES = {
     "day19_sort": "2048",
     "day20_softmax": "4096",
     "day21_softmax_rows": "8x1000",
+    "day23_memory_model": "4096",
     "day24_single_pass": "16384",
     "day25_attention": "1x2x64x32",
     "day26_fused_attention": "1x1x128x64",

@@ -10,8 +10,8 @@
 
 namespace day23 {
 
-// words[0]: tickets, which are the numbers of the tiles. words[1]: the tile whose turn it is.
-// words[2]: the last sum of the tile before.
+// words[0] counts tickets, which are the numbers of the tiles; words[1] is the tile whose turn it
+// is; words[2] is the last sum of the tile before.
 __global__ void chain(const int* in, int* out, unsigned n, unsigned* words) {
     __shared__ unsigned tile;
     if (threadIdx.x == 0) tile = atomicAdd(&words[0], 1);

@@ -1,7 +1,7 @@
 // Verdict: ?, line ?
 //
-// Last sum: each block adds up 64 elements, the last block adds up the sums. Each out[i] becomes the
-// sum of all elements.
+// Last sum: each block adds up 64 elements, the last block adds up the sums. Each out[i] becomes
+// the sum of all elements.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -10,8 +10,7 @@
 
 namespace day23 {
 
-// words[0]: tickets, as in letters.cuh. words[1]: 1 while there is a number in the box. words[2]:
-// the box.
+// words[0] counts tickets, words[1] is 1 while there is a number in the box, words[2] is the box.
 __global__ void mailbox(const int* in, int* out, unsigned n, unsigned* words) {
     if (threadIdx.x != 0) return;
     const bool is_sender = atomicAdd(&words[0], 1) == 0;

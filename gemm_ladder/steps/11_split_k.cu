@@ -313,7 +313,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_split_k_in_kernel(Sgemm gemm
 
     __syncthreads();  // all threads have stored their sums and no longer read the tiles
     if (threadIdx.x == 0) {
-        // Release: a block that draws a later ticket (day 24) sees this block's sums. Acquire: this
+        // Release: a block that draws a later ticket (day 23) sees this block's sums. Acquire: this
         // block sees those of all earlier tickets.
         cuda::atomic_ref<unsigned, cuda::thread_scope_device> ticket(gemm.scratch.tickets[tile]);
         is_last = ticket.fetch_add(1, cuda::memory_order_acq_rel) == SPLIT - 1;

@@ -449,6 +449,110 @@ TEST(Faults, APointerThatWasOverwrittenIsNamedAsAPossibility) {
 }
 
 // A copy, which compilers make one access of 16 bytes; four numbers may be stored one by one.
+// Threads run in rows until one calls the runtime: who that is, and what those before it have done,
+// must be known.
+__global__ void write_past_local_array_in(unsigned thread, int* out, int count) {
+    volatile int local[4] = {0, 0, 0, 0};
+    for (int i = 0; i < (threadIdx.x == thread ? count : 4); ++i)
+        local[i] = 0x12345678;
+    out[threadIdx.x] = local[3];
+}
+constexpr int kWriteInRowLine = __LINE__ + 2;
+__global__ void write_in_row(int* data, unsigned block, unsigned x, unsigned y, long long index) {
+    if (blockIdx.x == block && threadIdx.x == x && threadIdx.y == y) data[index] = 1;
+    if (blockIdx.x == 0) data[threadIdx.y * blockDim.x + threadIdx.x] = 2;
+}
+__global__ void divide_in_row(int* out, const int* by) {
+    out[threadIdx.x] = 1000 / by[threadIdx.x];
+}
+
+TEST(Rows, AFaultNamesItsThread) {
+    for (const unsigned x : {0u, 9u}) {
+        for (const unsigned y : {0u, 4u, 6u}) {  // a block of 10 x 7 has 2 warps and 6 threads
+            const Allocation<int> data(100);
+            const std::string report = report_of(cudaErrorIllegalAddress, [&] {
+                write_in_row<<<3, dim3(10, 7)>>>(data.data(), 2, x, y, 1LL << 17);
+            });
+            const std::string thread = "thread (" + std::to_string(x) + "," + std::to_string(y) + ",0)";
+            EXPECT_TRUE(mentions(report, {"block (2,0,0)", thread, at_line(kWriteInRowLine)}));
+        }
+    }
+    const Allocation<int> by(64);
+    std::vector<int> divisors(64, 5);
+    divisors[33] = 0;
+    EXPECT_EQ(cudaMemcpy(by.data(), divisors.data(), 64 * sizeof(int), cudaMemcpyHostToDevice), cudaSuccess);
+    EXPECT_TRUE(
+        mentions(report_of(cudaErrorLaunchFailure, [&] { divide_in_row<<<1, 64>>>(by.data(), by.data()); }),
+                 {"division by zero", "thread (33,0,0)"}));
+}
+
+TEST(Rows, ADamagedStackNamesItsThread) {
+    for (const unsigned thread : {0u, 5u, 31u, 40u}) {
+        const Allocation<int> out(64);
+        const std::string report = report_of(
+            cudaErrorIllegalAddress, [&] { write_past_local_array_in<<<1, 64>>>(thread, out.data(), 100); });
+        EXPECT_TRUE(mentions(report, {"stack is damaged", "thread (" + std::to_string(thread) + ",0,0)"}));
+    }
+}
+
+__global__ void leave_before_barrier(unsigned first, int* out) {
+    if (threadIdx.x < first) return;
+    out[threadIdx.x] = __syncthreads_count(threadIdx.x % 2 == 0);
+}
+__global__ void leave_before_shuffle(unsigned first, int* out) {
+    if (threadIdx.x < first) return;
+    out[threadIdx.x] = __shfl_xor_sync(~0u << first, static_cast<int>(threadIdx.x), 1);
+}
+__global__ void leave_before_activemask(unsigned first, unsigned* out) {
+    if (threadIdx.x < first) return;
+    out[threadIdx.x] = __activemask();
+}
+__global__ void leave_at_once_in_the_middle(int* out) {
+    out[threadIdx.x] = 1;
+    if (threadIdx.x == 9) asm volatile("exit;");
+    out[threadIdx.x] = 2;
+}
+__global__ void change_parameters(int count, int* out) {
+    ++count;
+    out += threadIdx.x;
+    *out = count;
+}
+
+TEST(Rows, EndWithTheFirstThreadThatWaits) {
+    for (const unsigned first : {0u, 1u, 13u, 31u, 32u, 45u, 64u, 99u}) {
+        DeviceVector<int> out(std::vector<int>(100, -1));
+        leave_before_barrier<<<1, 100>>>(first, out.data());
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        std::vector<int> expected(100, -1);
+        for (unsigned i = first; i < 100; ++i)
+            expected[i] = static_cast<int>(50 - (first + 1) / 2);
+        EXPECT_EQ(out.to_host(), expected) << first;
+    }
+    for (const unsigned first : {0u, 2u, 16u, 30u}) {
+        DeviceVector<int> out(std::vector<int>(32, -1));
+        leave_before_shuffle<<<1, 32>>>(first, out.data());
+        DeviceVector<unsigned> lanes(std::vector<unsigned>(32, 0));
+        leave_before_activemask<<<1, 32>>>(first, lanes.data());
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        for (unsigned i = 0; i < 32; ++i) {
+            EXPECT_EQ(out.to_host()[i], i < first ? -1 : static_cast<int>(i ^ 1));
+            EXPECT_EQ(lanes.to_host()[i], i < first ? 0 : ~0u << first);
+        }
+    }
+}
+
+TEST(Rows, GoOnAfterAThreadThatLeavesAndGiveEachItsParameters) {
+    DeviceVector<int> out(std::vector<int>(70, 0));
+    leave_at_once_in_the_middle<<<1, 70>>>(out.data());
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    std::vector<int> expected(70, 2);
+    expected[9] = 1;
+    EXPECT_EQ(out.to_host(), expected);
+    change_parameters<<<1, 70>>>(7, out.data());
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(out.to_host(), std::vector<int>(70, 8));
+}
+
 __global__ void misaligned(float4* out) {
     const auto address = reinterpret_cast<std::uintptr_t>(out) + 4;
     *reinterpret_cast<float4*>(address) = out[2];

@@ -40,19 +40,6 @@ TEST(Lesson, TheSequenceLockHasNoRaces) {
     EXPECT_NO_RACES([&] { day23::read_while_written(50, mixed.span(), memory.span(), nullptr); });
 }
 
-// The inspector takes volatile accesses for atomic ones, every scope for that of the device, and
-// every atomic load for one that acquires. Set a constant to true when it does so no longer.
-constexpr bool kKnowsVolatile = false;
-constexpr bool kKnowsScopes = false;
-constexpr bool kKnowsAcquire = false;
-
-bool is_out_of_reach(const std::string& what) {
-    return (!kKnowsVolatile && what == "volatile flag") ||
-           (!kKnowsScopes &&
-            (what == "fences of a block" || what == "scope of a block" || what == "account")) ||
-           (!kKnowsAcquire && (what == "no acquire" || what == "last_sum"));
-}
-
 std::string findings_of(const course::Inspection& seen) {
     std::string kinds;
     for (const course::KernelInspection& kernel : seen.kernels)
@@ -79,7 +66,6 @@ INSTANTIATE_TEST_SUITE_P(Forms, Litmus, testing::ValuesIn([] {
 
 TEST_P(Litmus, RacesAreFoundAndNothingElse) {
     if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
-    if (is_out_of_reach(GetParam()->form)) GTEST_SKIP() << "the inspector does not know this kind yet";
     const std::string found =
         findings_of(course::inspect([] { day23::run_litmus(*GetParam(), 1, /*groups=*/2); }));
     if (GetParam()->is_race)
@@ -124,7 +110,6 @@ TEST_P(Repaired, IsRightAndHasNoRaces) {
 TEST_P(Broken, AsTheExerciseGivesItHasARace) {
     if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
     const day23::Protocol& protocol = day23::broken_protocols()[GetParam()];
-    if (is_out_of_reach(protocol.name)) GTEST_SKIP() << "the inspector does not know this kind yet";
     const std::string found = findings_of(course::inspect([&] { run(protocol, 300); }));
     EXPECT_NE(found.find("race"), std::string::npos) << found;
 }

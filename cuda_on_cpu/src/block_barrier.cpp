@@ -4,6 +4,7 @@
 
 #include "block.hpp"
 #include "environment.hpp"
+#include "order_notes.hpp"
 #include "report_text.hpp"
 
 namespace cuda_on_cpu {
@@ -93,6 +94,7 @@ void BlockBarrier::release() {
     ++phase_;
     block_.note_progress();
     block_.notify(event::BarrierReleased{});
+    if (at_block_barrier != nullptr) at_block_barrier();
     switch (kind_) {
         case BarrierKind::sync:
         case BarrierKind::split:

@@ -35,6 +35,9 @@ namespace {
 constexpr unsigned kLaunchesOfAKernel = 2;
 constexpr std::size_t kMostMemory = std::size_t{16} << 20;
 constexpr std::uint64_t kMostThreads = 1 << 18;
+constexpr std::uint64_t kThreadsOfFewBlocks = 1 << 14;
+constexpr unsigned kBarriersOfFewBlocks = 64;
+constexpr std::size_t kMostRestored = std::size_t{32} << 20;  // bytes, for warps that run apart
 constexpr long long kMillisecond = 1'000'000;
 constexpr long long kLongLaunch = 150 * kMillisecond;  // a busy machine makes short ones longer
 constexpr long long kLongestWait = 500 * kMillisecond;
@@ -70,6 +73,49 @@ void copy_all(const std::vector<Allocation>& allocations, char* to) {
         std::memcpy(to, each.begin, each.size);
         to += each.size;
     }
+}
+
+// Runs each warp on the memory as it was before the launch, and puts together what they have
+// changed. In the place of the kernel, called for each thread.
+struct WarpsApart {
+    void (*kernel)(const void*) = nullptr;
+    const std::vector<Allocation>* allocations = nullptr;
+    const char* before = nullptr;
+    char* together = nullptr;
+    std::uint64_t block = 0;
+    unsigned warp = 0;
+    unsigned running = 0;  // threads that have begun and not ended
+    bool meet = false;     // warps wait for each other
+
+    // The warp has ended.
+    void put_back() {
+        const char* from = before;
+        char* to = together;
+        for (const Allocation& each : *allocations) {
+            if (std::memcmp(each.begin, from, each.size) != 0) {
+                for (std::size_t i = 0; i < each.size; ++i) {
+                    if (each.begin[i] != from[i]) to[i] = each.begin[i];
+                }
+                std::memcpy(each.begin, from, each.size);
+            }
+            from += each.size;
+            to += each.size;
+        }
+    }
+};
+WarpsApart warps_apart;
+
+void run_thread_of_warp(const void* closure) {
+    WarpsApart& all = warps_apart;
+    if (all.block != current_block || all.warp != current_warp) {
+        all.meet = all.meet || all.running > 0;
+        if (all.block != 0) all.put_back();
+        all.block = current_block;
+        all.warp = current_warp;
+    }
+    ++all.running;
+    all.kernel(closure);
+    --all.running;
 }
 
 // Compares two results of a kernel, apart from rounding if the kernel sums floating-point numbers
@@ -126,6 +172,8 @@ class Rounding {
 OrderCheck::OrderCheck(LaunchState& launch) : launch_(launch) {
     if (!applies()) return;
     started_ = now();
+    const LaunchConfiguration& c = launch_.configuration;
+    has_many_threads_ = volume(c.grid) * volume(c.block) > kMostThreads;
     allocations_ = live_allocations();
     for (const Allocation& each : allocations_) {
         if (each.mapping == nullptr || each.file >= 0) return;  // memory that processes may share
@@ -143,7 +191,7 @@ bool OrderCheck::applies() const {
     const LaunchConfiguration& c = launch_.configuration;
     return own_program && environment().hints && wanted && launch_.observer == nullptr &&
            memory_observer == nullptr && !c.cooperative && volume(c.cluster) <= 1 &&
-           volume(c.grid) * volume(c.block) > 1 && volume(c.grid) * volume(c.block) <= kMostThreads &&
+           volume(c.grid) * volume(c.block) > 1 && volume(c.block) <= kThreadsOfFewBlocks &&
            launch_.kernel->times_repeated < kLaunchesOfAKernel && time_spent < kMostTime &&
            !other_work_runs();
 #endif
@@ -169,13 +217,40 @@ void OrderCheck::run_again(Order order, char* results) {
     sums_are_late = order.sums_late;
     BlockRunner& runner = block_runner();
     if (order.threads_reversed) runner.reverse_order();
-    const std::uint64_t blocks = volume(launch_.configuration.grid);
+    static std::function<void()> end_here;
+    static unsigned barriers_left;
+    if (order.most_blocks != ~std::uint64_t{0}) {
+        barriers_left = kBarriersOfFewBlocks;
+        end_here = [this, results] {
+            copy_all(allocations_, results);
+            answer_run();
+        };
+        at_block_barrier = [] {
+            if (--barriers_left == 0) end_here();
+        };
+    }
+    if (order.warps_apart) {
+        std::memcpy(results, before_, bytes_);
+        warps_apart = {
+            .kernel = launch_.run, .allocations = &allocations_, .before = before_, .together = results};
+        launch_.run = run_thread_of_warp;
+    }
+    const std::uint64_t blocks = std::min(volume(launch_.configuration.grid), order.most_blocks);
     for (std::uint64_t i = 0; i < blocks && !launch_.failed; ++i)
         runner.run(launch_, index_in(launch_.configuration.grid, order.blocks_reversed ? blocks - 1 - i : i),
                    nullptr);
     for (const auto& add : late_sums)
         add();
-    copy_all(allocations_, results);
+    if (order.warps_apart) {
+        warps_apart.put_back();
+        if (warps_apart.meet || warps_apart.running > 0) _exit(static_cast<int>(Answer::unknown));
+    } else {
+        copy_all(allocations_, results);
+    }
+    answer_run();
+}
+
+void OrderCheck::answer_run() const {
     seen_atomics->shared_memory =
         launch_.kernel->static_shared > 0 || launch_.configuration.dynamic_shared > 0;
     seen_atomics->failed = launch_.failed;
@@ -207,9 +282,13 @@ void OrderCheck::find_out() {
     prepare_copy();
     copy_all(allocations_, before_);
     Answer answer = Answer::unknown;
+    if (seen_atomics != nullptr) answer = compare_orders_of_few_blocks();
+    if (answer == Answer::depends || has_many_threads_) _exit(static_cast<int>(answer));
     if (seen_atomics != nullptr)
         answer = run_copy({.blocks_reversed = true, .threads_reversed = true}, after_);
     if (answer == Answer::atomics) answer = compare_orders_of_threads();
+    if (answer == Answer::same_unless_it_differs && differs_with_warps_apart())
+        answer = Answer::differs_apart;
     _exit(static_cast<int>(answer));
 }
 
@@ -240,6 +319,26 @@ OrderCheck::Answer OrderCheck::compare_orders_of_threads() {
     return Answer::depends;
 }
 
+OrderCheck::Answer OrderCheck::compare_orders_of_few_blocks() {
+    char* const usual = shared_memory(bytes_);
+    const auto same = Answer::same_unless_it_differs;
+    const std::uint64_t blocks =
+        std::max<std::uint64_t>(kThreadsOfFewBlocks / volume(launch_.configuration.block), 1);
+    if (run_copy({.most_blocks = blocks}, usual) != same ||
+        run_copy({.threads_reversed = true, .most_blocks = blocks}, after_) != same)
+        return Answer::unknown;
+    return std::memcmp(usual, after_, bytes_) != 0 ? Answer::depends : Answer::unknown;
+}
+
+bool OrderCheck::differs_with_warps_apart() {
+    const LaunchConfiguration& c = launch_.configuration;
+    const std::uint64_t warps = volume(c.grid) * ((volume(c.block) + kWarpLanes - 1) / kWarpLanes);
+    if (warps < 2 || warps * bytes_ > kMostRestored) return false;
+    char* const apart = shared_memory(bytes_);
+    return run_copy({.warps_apart = true}, apart) == Answer::same_unless_it_differs &&
+           std::memcmp(apart, after_, bytes_) != 0;
+}
+
 // Runs in a copy that is made after the launch, once its results are known to depend on the order.
 void OrderCheck::find_out_about_blocks() {
     prepare_copy();
@@ -266,14 +365,17 @@ bool OrderCheck::depends_on_blocks_alone() {
 
 OrderCheck::Answer OrderCheck::answer_of_copy() {
     const long long begin = now();
-    const bool is_small = begin - started_ < kLongLaunch && !launch_.failed;
+    // One block takes the copy about as long as the launch.
+    const bool is_small = begin - started_ < kLongLaunch || volume(launch_.configuration.grid) == 1;
+    const long long longest_wait =
+        begin - started_ < kLongLaunch ? kLongestWait : std::min(kLongestWait, (begin - started_) / 2);
     int status = 0;
     for (;;) {
         const pid_t ended = waitpid(copy_, &status, WNOHANG);
         if (ended == copy_)
             return WIFEXITED(status) ? static_cast<Answer>(WEXITSTATUS(status)) : Answer::unknown;
         if (ended < 0) return Answer::unknown;
-        if (!is_small || now() - begin > kLongestWait) break;
+        if (!is_small || launch_.failed || now() - begin > longest_wait) break;
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     kill(copy_, SIGKILL);
@@ -302,8 +404,11 @@ OrderCheck::~OrderCheck() {
         const long long begin = now();
         const Answer answer = answer_of_copy();
         if (answer == Answer::depends) note_order_shows(launch_.name, OrderOf::threads);
-        if (answer == Answer::same_unless_it_differs && differs())
+        const bool ran = answer == Answer::same_unless_it_differs || answer == Answer::differs_apart;
+        if (ran && differs())
             note_order_shows(launch_.name, depends_on_blocks_alone() ? OrderOf::blocks : OrderOf::threads);
+        else if (answer == Answer::differs_apart)
+            note_order_shows(launch_.name, OrderOf::threads);
         if (answer == Answer::by_right) launch_.kernel->times_repeated = kLaunchesOfAKernel;
         time_spent += now() - begin;
     }

@@ -4,6 +4,11 @@
 // copy affects neither the memory nor the output of the program. Afterwards, the contents of its
 // allocations are compared. Kernels that read clocks or allocate are left out.
 //
+// In a kernel without barriers two orders may agree on a wrong result: eight warps that add to one
+// element give eight times the sum in both. So each warp also runs on the memory as it was before
+// the launch, as if all of them had loaded before one stores. Launches may have many threads, or
+// take long. So a few blocks are compared first, in both orders, up to their first barriers.
+//
 // The results of atomic functions may legitimately depend on the order: tickets, places in a list,
 // the rounding of sums. A kernel that calls them is therefore compared differently. Three more
 // copies run its blocks one after the other, on one OS thread. With the threads of each block in
@@ -41,11 +46,21 @@ class OrderCheck {
   private:
     bool applies() const;
     void start();
-    enum class Answer { same_unless_it_differs, unknown, atomics, depends, depends_on_blocks, by_right };
+    enum class Answer {
+        same_unless_it_differs,
+        unknown,
+        atomics,
+        depends,
+        depends_on_blocks,
+        differs_apart,
+        by_right
+    };
     struct Order {
         bool blocks_reversed = false;
         bool threads_reversed = false;
         bool sums_late = false;
+        bool warps_apart = false;
+        std::uint64_t most_blocks = ~std::uint64_t{0};  // with a limit also for their barriers
     };
     static void prepare_copy();
     [[noreturn]] void find_out();
@@ -57,13 +72,18 @@ class OrderCheck {
     // other trace. No answer: the copy cannot be made.
     Answer run_copy(Order order, char* results);
     [[noreturn]] void run_again(Order order, char* results);
+    [[noreturn]] void answer_run() const;
     Answer compare_orders_of_threads();
+    Answer compare_orders_of_few_blocks();
+    // True if no warp sees what another one has written, and the results are the same.
+    bool differs_with_warps_apart();
     Answer answer_of_copy();
     bool differs() const;
 
     LaunchState& launch_;
     std::vector<Allocation> allocations_;
     std::size_t bytes_ = 0;
+    bool has_many_threads_ = false;  // only a few blocks run
     // Shared with the copy: the contents of the allocations before its run and after it.
     char* before_ = nullptr;
     char* after_ = nullptr;

@@ -11,6 +11,7 @@ namespace cuda_on_cpu {
 
 SeenAtomics* seen_atomics = nullptr;
 bool sums_are_late = false;
+void (*at_block_barrier)() = nullptr;
 std::vector<std::function<void()>> late_sums;
 constinit thread_local bool order_may_show = false;
 constinit thread_local bool result_unused = false;

@@ -26,6 +26,9 @@ struct SeenAtomics {
 };
 extern SeenAtomics* seen_atomics;  // shared by copies; null: nothing is noted
 
+// Called when a barrier of a block has completed; null: nothing to do.
+extern void (*at_block_barrier)();
+
 // Sums in device memory are added after the last block: put_off() keeps them here.
 extern bool sums_are_late;
 extern std::vector<std::function<void()>> late_sums;

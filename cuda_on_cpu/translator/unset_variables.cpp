@@ -14,9 +14,9 @@ bool is_arithmetic(std::string_view word) {
 
 }  // namespace
 
-// `float sum; for (...) sum += x[i];`: the first that happens to the variable is that it is read and
-// changed, and it is assigned nowhere. The compiler itself does not see it if the variable's address
-// is taken, as those of tensor cores' operands are.
+// `float sum; for (...) sum += x[i];`: the first that happens to the variable is that it is read
+// and changed, and it is assigned nowhere. The compiler itself does not see it if the variable's
+// address is taken, as those of tensor cores' operands are.
 void UnsetVariables::look_at_declaration(std::size_t word) {
     std::size_t begin = word;
     const bool is_fragment = tokens_[word].is("fragment");

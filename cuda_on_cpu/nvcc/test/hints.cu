@@ -124,6 +124,32 @@ __global__ void tell_failure(bool* failure, bool is_wrong) {
     if (is_wrong) *failure = true;
 }
 
+// The rows of threads add to the same element: each order of warps gives the same sum.
+__global__ void add_in_rows(float* sums, int n) {
+    for (int i = 0; i < n; ++i)
+        sums[threadIdx.x] += 1;
+}
+// Each warp has elements of its own.
+__global__ void add_to_own(float* sums, int n) {
+    for (int i = 0; i < n; ++i)
+        sums[threadIdx.y * blockDim.x + threadIdx.x] += 1;
+}
+// The warps exchange values, in as many rounds as are asked for.
+__global__ void rotate(float* data, int rounds, bool right) {
+    __shared__ float row[128];
+    const unsigned i = threadIdx.x;
+    row[i] = static_cast<float>(i);
+    __syncthreads();
+    for (int round = 0; round < rounds; ++round) {
+        const float next = row[(i + 1) % 128];
+        if (right) __syncthreads();
+        row[i] = next;
+        __syncthreads();
+        if (round % 8 == 0) data[i] = next;
+    }
+    data[i] = row[i];
+}
+
 struct Vector {
     float* values;
     int size;
@@ -285,6 +311,11 @@ int main(int count, char** values) {
         cudaDeviceSynchronize();
         if (is("freed_counter")) cudaFree(counter);
     }
+    if (is("same_sum")) add_in_rows<<<1, dim3(32, 8)>>>(data, 10);
+    if (is("own_sums")) add_to_own<<<1, dim3(32, 8)>>>(data, 10);
+    if (is("long_launch") || is("long_and_right")) rotate<<<1, 128>>>(data, 30000, is("long_and_right"));
+    if (is("long_blocks")) rotate<<<8, 128>>>(data, 10000, false);
+    if (is("many_threads") || is("many_and_right")) rotate<<<4096, 128>>>(data, 2, is("many_and_right"));
     if (is("unwritten_flag")) {
         bool* failure = nullptr;
         cudaMallocManaged(&failure, sizeof *failure);

@@ -365,7 +365,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     touches_ = footprint_ || beside_ != nullptr;
     if (beside_ != nullptr) awaited_.assign(threads_, false);
     second_writes_.clear();
-    load_race_.reset();
+    load_races_.clear();
     volatile_load_ = 0;
     split_barrier_ = false;
     cluster_ = cluster_of(block, state.configuration);
@@ -487,7 +487,7 @@ void BlockChecks::check(AccessKind kind, Address byte, std::size_t bytes, Place 
 void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
                            bool aligned) {
     const Page where = page_for(byte, place);
-    if (where.memory == Memory::nothing) return;  // also variables of the stand-in
+    if (where.memory == Memory::nothing) return;
     settle();
     const Access access{thread, byte, static_cast<unsigned>(bytes), kind, short_place(place)};
     if (!watched_) {
@@ -715,7 +715,13 @@ void BlockChecks::note_others_for(const Access& read, Epoch epoch, std::uint16_t
     reads_.make_room(read, epoch, block, [this](const Run& run, Address line) { note_in_turn(run, line); });
 }
 
+void BlockChecks::note_load_races() {
+    for (const LoadRace& race : std::exchange(load_races_, {}))
+        note_race(race.access, race.earlier, race.where);
+}
+
 void BlockChecks::note_reads() {
+    if (!load_races_.empty()) note_load_races();
     if (reads_.empty()) return;
     reads_.note_all([this](const Run& run, Address line) { note_in_turn(run, line); });
     for (std::size_t i = 0; i < in_turn_.size(); ++i)
@@ -758,9 +764,9 @@ void BlockChecks::before_compare_and_swap(const volatile void* address, unsigned
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr || !watched_) return;
     const unsigned thread = running_thread();
     compares_ = true;
-    if (load_race_ && load_race_->access.thread == thread && load_race_->access.address == byte &&
-        load_race_->access.bytes == bytes)
-        load_race_.reset();
+    std::erase_if(load_races_, [&](const LoadRace& race) {
+        return race.access.thread == thread && race.access.address == byte && race.access.bytes == bytes;
+    });
     const Memory memory = page(byte).memory;
     if (!is_shared(memory)) {
         reads_.take_back(byte, bytes, thread, order_.epoch(thread));
@@ -777,6 +783,7 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
     settle();
+    if (!load_races_.empty()) note_load_races();
     if (touches_) touch(kind, byte, bytes, place);
     const unsigned thread = running_thread();
     if (writes(kind) && releases(memory_order)) fence_to_release(thread, !of_block(kind));
@@ -1233,15 +1240,15 @@ void BlockChecks::race(const Access& access, const Earlier& earlier, Address whe
         return;
     }
     if (access.kind == AccessKind::load && is_atomic(earlier.kind) && is_shared(page(where).memory)) {
-        load_race_ = LoadRace{access, earlier, where};
+        constexpr std::size_t kMany = 64;
+        if (load_races_.size() >= kMany) note_load_races();
+        load_races_.push_back({access, earlier, where});
         return;
     }
     note_race(access, earlier, where);
 }
 
 void BlockChecks::settle_last_access() {
-    if (const auto race = std::exchange(load_race_, std::nullopt); race.has_value())
-        note_race(race->access, race->earlier, race->where);
     // The store has been performed, because its thread has reached its next event.
     if (!second_writes_.empty())
         settle_second_writes(

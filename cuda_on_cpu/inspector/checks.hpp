@@ -167,8 +167,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void before_atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
                        Place place);
     void after_atomic(AccessKind kind, const volatile void* address, int memory_order);
-    // A plain load of the word by this thread that nothing else has followed but plain accesses only
-    // gives the value with which the word is compared, so it is no access of its own.
+    // A plain load of the word by this thread that nothing else has followed but plain accesses
+    // only gives the value with which the word is compared, so it is no access of its own.
     void before_compare_and_swap(const volatile void* address, unsigned bytes);
     // Volatile accesses order as relaxed atomic ones do, but two of them conflict. With
     // CUDA_ON_CPU_VOLATILE=atomic they count as atomic.
@@ -301,7 +301,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     bool orders_blocks(Address byte);
     // Finishes those checks of the last access that needed its result.
     void settle() {
-        if (!second_writes_.empty() || volatile_load_ != 0 || load_race_.has_value()) settle_last_access();
+        if (!second_writes_.empty() || volatile_load_ != 0) settle_last_access();
     }
     void settle_last_access();
     void note_device_access(const Access& access);
@@ -319,6 +319,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     [[gnu::noinline]] void note_others_for(const Access& read, Epoch epoch, std::uint16_t block);
     void note_write(const Access& access, Address next);
     void note_reads();
+    void note_load_races();
     void note_in_turn(const Run& run, Address line);
     void note_second_writes();
     // `after(word)` returns the bytes that are in memory now, or will be after the store.
@@ -369,7 +370,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // The clocks that the block's atomic accesses have released, by address.
     std::unordered_map<Address, SharedClock> atomics_;
     // The clocks of other blocks at the addresses that a thread has read with relaxed operations.
-    // They are acquired at its next fence or, erring towards "ordered", at the block's next barrier.
+    // They are acquired at its next fence or, erring towards "ordered", at the block's next
+    // barrier.
     std::map<std::pair<unsigned, Address>, SharedBlockClocks> loaded_;
     // Is the next atomic access a compare-and-swap; was each thread's last one that read?
     bool compares_ = false;
@@ -392,13 +394,14 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     unsigned ended_after_a_barrier_ = 0;
     // Of the last access, one for each of its words.
     std::vector<SecondWrite> second_writes_;
-    // A race of the last access, a plain load of shared memory, with an atomic access.
+    // Races of plain loads of shared memory with atomic accesses: none if a compare-and-swap
+    // follows.
     struct LoadRace {
         Access access;
         Earlier earlier;
         Address where;
     };
-    std::optional<LoadRace> load_race_;
+    std::vector<LoadRace> load_races_;
     // The address of the last access, if that was a volatile load.
     Address volatile_load_ = 0;
 };

@@ -50,26 +50,27 @@ LitmusForm form(const Test& test, const char* name, Verdict verdict, Kernel* ker
 std::vector<LitmusForm> all_forms() {
     using namespace litmus;
     using enum Verdict;
-    constexpr Fence kNo = Fence::kNone;
-    constexpr Fence kBlock = Fence::kBlock;
-    constexpr Fence kDevice = Fence::kDevice;
+    constexpr Fence kNoFence = Fence::kNone;
+    constexpr Fence kBlockFence = Fence::kBlock;
+    constexpr Fence kDeviceFence = Fence::kDevice;
     return {
         form(kMessage, "plain", kRace, message_passing<kPlain>),
         form(kMessage, "volatile flag", kRace, message_passing<kVolatile>),
         form(kMessage, "relaxed flag", kRace, message_passing<kRelaxed>),
-        form(kMessage, "no acquire", kRace, message_passing<kRelaxed, kDevice, kNo>),
-        form(kMessage, "no release", kRace, message_passing<kRelaxed, kNo, kDevice>),
-        form(kMessage, "fences of a block", kRace, message_passing<kRelaxed, kBlock, kBlock>),
+        form(kMessage, "no acquire", kRace, message_passing<kRelaxed, kDeviceFence, kNoFence>),
+        form(kMessage, "no release", kRace, message_passing<kRelaxed, kNoFence, kDeviceFence>),
+        form(kMessage, "fences of a block", kRace, message_passing<kRelaxed, kBlockFence, kBlockFence>),
         form(kMessage, "scope of a block", kRace, message_passing<kOrderedInBlock>),
-        form(kMessage, "fences", kForbidden, message_passing<kRelaxed, kDevice, kDevice>),
+        form(kMessage, "fences", kForbidden, message_passing<kRelaxed, kDeviceFence, kDeviceFence>),
         form(kMessage, "release, acquire", kForbidden, message_passing<kOrdered>),
-        form(kMessage, "all relaxed", kWeak, message_passing<kRelaxed, kNo, kNo, kRelaxed>),
-        form(kMessage, "relaxed, fences", kForbidden, message_passing<kRelaxed, kDevice, kDevice, kRelaxed>),
+        form(kMessage, "all relaxed", kWeak, message_passing<kRelaxed, kNoFence, kNoFence, kRelaxed>),
+        form(kMessage, "relaxed, fences", kForbidden,
+             message_passing<kRelaxed, kDeviceFence, kDeviceFence, kRelaxed>),
 
         form(kStores, "plain", kRace, store_buffering<kPlain>),
         form(kStores, "relaxed", kWeak, store_buffering<kRelaxed>),
         form(kStores, "release, acquire", kWeak, store_buffering<kOrdered>),
-        form(kStores, "fences", kForbidden, store_buffering<kRelaxed, kDevice>),
+        form(kStores, "fences", kForbidden, store_buffering<kRelaxed, kDeviceFence>),
         form(kStores, "sequential", kForbidden, store_buffering<kSequential>),
 
         form(kLoads, "plain", kRace, load_buffering<kPlain>),
@@ -82,7 +83,7 @@ std::vector<LitmusForm> all_forms() {
         form(kReaders, "plain", kRace, two_readers<kPlain>),
         form(kReaders, "relaxed", kWeak, two_readers<kRelaxed>),
         form(kReaders, "release, acquire", kWeak, two_readers<kOrdered>),
-        form(kReaders, "fences", kForbidden, two_readers<kRelaxed, kDevice>),
+        form(kReaders, "fences", kForbidden, two_readers<kRelaxed, kDeviceFence>),
         form(kReaders, "sequential", kForbidden, two_readers<kSequential>),
     };
 }

@@ -244,8 +244,8 @@ __device__ inline unsigned read_state(State* state, unsigned (&words)[kWords]) {
 }
 
 // One block writes states 1 to `states`, a thread of each other block reads until it has seen the
-// last one. mixed[reader] becomes the number of states it got whose words do not belong together.
-// The writer is the block that starts first, because readers wait for it.
+// last one. mixed[reader] becomes 1 if it got words that do not belong together, else 0. The writer
+// is the block that starts first, because readers wait for it.
 __global__ void __launch_bounds__(kWarpSize) sequence_lock(State* state, unsigned states, unsigned* mixed) {
     if (threadIdx.x != 0) return;
     const unsigned ticket = Atomic(state->ticket).fetch_add(1, memory_order_relaxed);
@@ -254,17 +254,17 @@ __global__ void __launch_bounds__(kWarpSize) sequence_lock(State* state, unsigne
             write_state(state, k);
         return;
     }
-    unsigned wrong = 0;
+    bool is_mixed = false;
     unsigned seen = 0;
-    while (seen < states) {
+    while (seen < states && !is_mixed) {
         unsigned words[kWords];
+        for (unsigned& word : words)
+            word = ~0U;  // of no state
         seen = read_state(state, words);
-        bool is_mixed = false;
         for (unsigned w = 0; w < kWords; ++w)
             is_mixed |= words[w] != seen * (w + 1);
-        wrong += is_mixed;
     }
-    mixed[ticket - 1] = wrong;
+    mixed[ticket - 1] = is_mixed;
 }
 
 inline void launch_sequence_lock(State* state, unsigned states, unsigned* mixed, unsigned readers,

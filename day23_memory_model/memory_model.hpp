@@ -44,8 +44,8 @@ using Version = course::Version<Launcher, std::size_t>;
 std::span<const Version> versions();
 
 // Enqueues the sequence lock: one block writes `states` states (at most 2^30), a reader for each
-// element of `mixed` (at least 1) reads them. mixed[r] becomes the number of states that reader r
-// got whose words do not belong together. `memory` has state_words() elements.
+// element of `mixed` (at least 1) reads them. mixed[r] becomes 1 if reader r got
+// words that do not belong together, else 0. `memory` has state_words() elements.
 // Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
 void read_while_written(std::uint32_t states, course::DeviceSpan<std::uint32_t> mixed,
                         course::DeviceSpan<std::uint32_t> memory, cudaStream_t stream);

@@ -1,6 +1,6 @@
-// cuSOLVER: factorisations are multiplied out and compared with the matrix by plain loops, on shapes
-// and leading dimensions that are no multiples of anything. The tolerance is the residual's usual
-// bound, a small multiple of the size times the type's epsilon times the matrix's norm.
+// cuSOLVER: factorisations are multiplied out and compared with the matrix by plain loops, on
+// shapes and leading dimensions that are no multiples of anything. The tolerance is the residual's
+// usual bound, a small multiple of the size times the type's epsilon times the matrix's norm.
 #include <cusolverDn.h>
 #include <gtest/gtest.h>
 

@@ -656,7 +656,7 @@ TEST(Errors, NameTheArgument) {
     EXPECT_EQ(cusolverDnDestroy(handle), CUSOLVER_STATUS_SUCCESS);
 }
 
-// Memory that is too small, or of the host, is told as after a kernel.
+// Memory that is too small, or of the host, is reported as after a kernel.
 TEST(Errors, OfMemoryAreToldAtTheNextSynchronisation) {
     cusolverDnHandle_t handle = nullptr;
     ASSERT_EQ(cusolverDnCreate(&handle), CUSOLVER_STATUS_SUCCESS);

@@ -1,8 +1,8 @@
 // The matrix product of cuBLASLt, for -lcublasLt: real matrices in column-major or row-major order,
 // strided batches, and the epilogues bias, ReLU and GELU (tanh), optionally with GELU's input
 // stored, its gradient, and gradients of biases. Other attributes of descriptors are
-// CUBLAS_STATUS_NOT_SUPPORTED. Heuristics return one algorithm. A getter with no bytes only tells the
-// attribute's size.
+// CUBLAS_STATUS_NOT_SUPPORTED. Heuristics return one algorithm. A getter with no bytes only tells
+// the attribute's size.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"

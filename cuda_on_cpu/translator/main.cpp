@@ -231,11 +231,11 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
     // `definitions` are those of host code or of device code.
     const auto preprocess = [&](const Arguments& definitions) {
         const int status =
-            translator::run_program(joined(options, {precompiled.options,
-                                                     definitions,
-                                                     {"-E", "-x", "c++", "-include", "cuda_runtime.h"},
-                                                     inclusions,
-                                                     {command.source, "-o", preprocessed}}));
+            translator::run_compiler(joined(options, {precompiled.options,
+                                                      definitions,
+                                                      {"-E", "-x", "c++", "-include", "cuda_runtime.h"},
+                                                      inclusions,
+                                                      {command.source, "-o", preprocessed}}));
         if (status != 0) return status;
         if (read_file(preprocessed, text)) return 0;
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot read %s\n", preprocessed.c_str());
@@ -280,7 +280,7 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
     // about clang's option.
     const Arguments quiet =
         dialect == translator::Dialect::clang ? Arguments{"-Wno-unused-command-line-argument"} : Arguments{};
-    status = translator::run_program(joined(
+    status = translator::run_compiler(joined(
         {compiler}, {others, quiet, {"-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
     // The translated text stays, for the curious reader.
     std::remove(preprocessed.c_str());

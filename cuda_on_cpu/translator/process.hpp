@@ -12,4 +12,8 @@ int run_program(const std::vector<std::string>& arguments);
 // The same; what it writes to its standard output is appended to `output`.
 int run_program(const std::vector<std::string>& arguments, std::string& output);
 
+// Runs a compiler whose output is a file. If it fails for something that is known not to be here,
+// the first line of the errors says what, and what to do.
+int run_compiler(std::vector<std::string> arguments);
+
 }  // namespace translator

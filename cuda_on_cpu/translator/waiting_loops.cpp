@@ -69,8 +69,9 @@ void WaitingLoops::translate_waiting_loop(std::size_t loop) {
                           tokens_[second].kind == TokenKind::identifier;  // while (int value = ...)
     if (declares) return;
     if (ends_do(loop)) {
-        // Behind the condition: `do { s[i] = mine; } while (s[i] != mine);` finds out whether a lane of
-        // the warp has written at the same time, so no other thread may run before it looks.
+        // Behind the condition: `do { s[i] = mine; } while (s[i] != mine);` finds out whether a
+        // lane of the warp has written at the same time, so no other thread may run before it
+        // looks.
         text_[first] = "(" + text_[first];
         text_[condition.end] = ") && (::cuda_on_cpu::poll(), true)" + text_[condition.end];
         return;

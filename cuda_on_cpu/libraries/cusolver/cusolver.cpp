@@ -1,5 +1,5 @@
 // cuSOLVER for dense matrices: arguments are checked, and LAPACK works in the handle's stream. A
-// workspace must be device memory of the size that the program was told, and is not used: LAPACK
+// workspace must be device memory of the size that bufferSize returns, and is not used: LAPACK
 // gets one of the host.
 #include <algorithm>
 #include <complex>
@@ -164,12 +164,12 @@ cusolverStatus_t size_for(Call& call, long long elements, int* lwork) {
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-// What a program is told to allocate, in elements.
+// The size of a workspace, in elements.
 constexpr long long work_size(long long n) {
     return 32 * std::max(1LL, n);
 }
 
-// Calls `function(work, lwork)` twice, as LAPACK wants it: the first call asks for the size.
+// Calls `function(work, lwork)` twice, as LAPACK requires: the first call returns the size.
 template <class T, class Function>
 void with_work(Function function) {
     T best{};

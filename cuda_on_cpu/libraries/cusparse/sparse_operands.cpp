@@ -1,5 +1,5 @@
-// Sparse vectors, what descriptors hold, products of sparse matrices, and systems with several right
-// sides.
+// Sparse vectors, what descriptors hold, products of sparse matrices, and systems with several
+// right sides.
 #include "sparse.hpp"
 
 struct cusparseSpVecDescr {

@@ -1,6 +1,6 @@
-// cuSOLVER: factorisations are multiplied out and compared with the matrix by plain loops, on shapes
-// and leading dimensions that are no multiples of anything. The tolerance is the residual's usual
-// bound, a small multiple of the size times the type's epsilon times the matrix's norm.
+// cuSOLVER: factorisations are multiplied out and compared with the matrix by plain loops, on
+// shapes and leading dimensions that are no multiples of anything. The tolerance is the residual's
+// usual bound, a small multiple of the size times the type's epsilon times the matrix's norm.
 #include <cusolverDn.h>
 #include <gtest/gtest.h>
 
@@ -656,7 +656,7 @@ TEST(Errors, NameTheArgument) {
     EXPECT_EQ(cusolverDnDestroy(handle), CUSOLVER_STATUS_SUCCESS);
 }
 
-// Memory that is too small, or of the host, is told as after a kernel.
+// Memory that is too small, or of the host, is reported as after a kernel.
 TEST(Errors, OfMemoryAreToldAtTheNextSynchronisation) {
     cusolverDnHandle_t handle = nullptr;
     ASSERT_EQ(cusolverDnCreate(&handle), CUSOLVER_STATUS_SUCCESS);

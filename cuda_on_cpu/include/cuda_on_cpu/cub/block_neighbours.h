@@ -1,6 +1,6 @@
 // Block-wide primitives of CUB in which a thread takes items of other threads: differences of
-// adjacent items, shifts, and the decoding of run lengths. As in CUB, a barrier is needed before the
-// temporary storage is reused.
+// adjacent items, shifts, and the decoding of run lengths. As in CUB, a barrier is needed before
+// the temporary storage is reused.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -9,8 +9,8 @@
 
 namespace cub {
 
-// out[i] = op(in[i], in[i - 1]) or op(in[i], in[i + 1]). The first, or last, item of the block stays
-// as it is unless the item of the adjacent tile is given.
+// out[i] = op(in[i], in[i - 1]) or op(in[i], in[i + 1]). The first, or last, item of the block
+// stays as it is unless the item of the adjacent tile is given.
 template <class T, int X, int Y = 1, int Z = 1, int = 0>
 class BlockAdjacentDifference {
     static constexpr int kThreads = X * Y * Z;

@@ -245,8 +245,8 @@ std::uint64_t radix_of(const Key& key, int begin, int end) {
 
 enum Category { NOT_A_NUMBER, SIGNED_INTEGER, UNSIGNED_INTEGER, FLOATING_POINT };
 
-// UnsignedBits has the type's size; TwiddleIn gives numbers in whose order the values are, TwiddleOut
-// the values again.
+// UnsignedBits has the type's size; TwiddleIn gives numbers in whose order the values are,
+// TwiddleOut the values again.
 template <Category kCategory, bool kPrimitive, bool kNull, class Bits, class T>
 struct BaseTraits {
     using UnsignedBits = Bits;

@@ -84,8 +84,7 @@ struct Pieces {
     __device__ Key* keys_of(std::size_t row_of_tiles, unsigned block, unsigned row_in_tile) const {
         return keys + ((row_of_tiles + block) * T::BM + row_in_tile) * size;
     }
-    __device__ unsigned& published(std::size_t row_of_tiles, unsigned block,
-                                            unsigned row_in_tile) const {
+    __device__ unsigned& published(std::size_t row_of_tiles, unsigned block, unsigned row_in_tile) const {
         return ranks[(row_of_tiles + block) * T::BM + row_in_tile];
     }
 };

@@ -8,8 +8,8 @@
 #include_next <thrust/count.h>
 #else
 #define CUDA_ON_CPU_INSIDE_THRUST
-#include_next <thrust/count.h>
 #include <thrust/copy.h>
+#include_next <thrust/count.h>
 #include <thrust/fill.h>
 #include <thrust/for_each.h>
 #include <thrust/functional.h>

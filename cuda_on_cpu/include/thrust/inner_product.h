@@ -8,11 +8,11 @@
 #include_next <thrust/inner_product.h>
 #else
 #define CUDA_ON_CPU_INSIDE_THRUST
-#include_next <thrust/inner_product.h>
 #include <thrust/copy.h>
 #include <thrust/fill.h>
 #include <thrust/for_each.h>
 #include <thrust/functional.h>
+#include_next <thrust/inner_product.h>
 #include <thrust/iterator/constant_iterator.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>

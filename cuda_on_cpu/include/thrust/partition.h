@@ -8,7 +8,6 @@
 #include_next <thrust/partition.h>
 #else
 #define CUDA_ON_CPU_INSIDE_THRUST
-#include_next <thrust/partition.h>
 #include <thrust/copy.h>
 #include <thrust/execution_policy.h>
 #include <thrust/extrema.h>
@@ -20,6 +19,7 @@
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
 #include <thrust/pair.h>
+#include_next <thrust/partition.h>
 #include <thrust/reduce.h>
 #include <thrust/scan.h>
 #include <thrust/sort.h>

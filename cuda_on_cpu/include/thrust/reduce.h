@@ -8,7 +8,6 @@
 #include_next <thrust/reduce.h>
 #else
 #define CUDA_ON_CPU_INSIDE_THRUST
-#include_next <thrust/reduce.h>
 #include <thrust/copy.h>
 #include <thrust/fill.h>
 #include <thrust/for_each.h>
@@ -17,6 +16,7 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
 #include <thrust/pair.h>
+#include_next <thrust/reduce.h>
 #include <thrust/scan.h>
 #include <thrust/transform.h>
 #include <thrust/tuple.h>

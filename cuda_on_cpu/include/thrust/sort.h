@@ -8,7 +8,6 @@
 #include_next <thrust/sort.h>
 #else
 #define CUDA_ON_CPU_INSIDE_THRUST
-#include_next <thrust/sort.h>
 #include <thrust/copy.h>
 #include <thrust/execution_policy.h>
 #include <thrust/extrema.h>
@@ -22,6 +21,7 @@
 #include <thrust/pair.h>
 #include <thrust/reduce.h>
 #include <thrust/scan.h>
+#include_next <thrust/sort.h>
 #include <thrust/transform.h>
 #include <thrust/tuple.h>
 #undef CUDA_ON_CPU_INSIDE_THRUST

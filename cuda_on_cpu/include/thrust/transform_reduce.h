@@ -8,7 +8,6 @@
 #include_next <thrust/transform_reduce.h>
 #else
 #define CUDA_ON_CPU_INSIDE_THRUST
-#include_next <thrust/transform_reduce.h>
 #include <thrust/copy.h>
 #include <thrust/fill.h>
 #include <thrust/for_each.h>
@@ -21,6 +20,7 @@
 #include <thrust/reduce.h>
 #include <thrust/scan.h>
 #include <thrust/transform.h>
+#include_next <thrust/transform_reduce.h>
 #include <thrust/tuple.h>
 #undef CUDA_ON_CPU_INSIDE_THRUST
 #endif

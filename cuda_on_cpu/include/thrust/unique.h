@@ -8,7 +8,6 @@
 #include_next <thrust/unique.h>
 #else
 #define CUDA_ON_CPU_INSIDE_THRUST
-#include_next <thrust/unique.h>
 #include <thrust/copy.h>
 #include <thrust/fill.h>
 #include <thrust/for_each.h>
@@ -22,5 +21,6 @@
 #include <thrust/scan.h>
 #include <thrust/transform.h>
 #include <thrust/tuple.h>
+#include_next <thrust/unique.h>
 #undef CUDA_ON_CPU_INSIDE_THRUST
 #endif

@@ -518,7 +518,7 @@ expect 'also those of a namespace' 1 "refers to 'lists::weights'" '' "$nvcc" tab
 "$nvcc" -c table_a.cu table_b.cu
 expect 'and those of objects' 1 'compile all of them with -rdc=true' '' "$nvcc" table_a.o table_b.o -o table
 expect 'with it they are one' 0 'table 12' '' "$nvcc" -rdc=true -run table_a.cu table_b.cu -o ../table
-expect 'a function that nobody has is no such variable' 1 'undefined reference' '' "$nvcc" table_b.cu -o table
+expect 'a function that is defined nowhere is no such variable' 1 'undefined reference' '' "$nvcc" table_b.cu -o table
 [[ $("$nvcc" table_b.cu -o table 2>&1) != *-rdc* ]] || { echo 'FAILED: -rdc=true for a function'; failures=$((failures + 1)); }
 expect 'with -rdc=true' 0 '' shared_counter "$nvcc" -rdc=true share_a.cu share_b.cu -o shared_counter
 expect 'of all' 0 'counter 1' '' ../shared_counter

@@ -4,7 +4,7 @@
 //   message_passing   x = 1; y = 1       | r0 = y; r1 = x        r0 = 1, r1 = 0: flag seen, data not
 //   store_buffering   x = 1; r0 = y      | y = 1; r1 = x         r0 = 0, r1 = 0: neither store seen
 //   load_buffering    r0 = x; y = 1      | r1 = y; x = 1         r0 = 1, r1 = 1: both seen too early
-//   coherence         x = 1              | r0 = x; r1 = x        r0 = 1, r1 = 0: one word runs back
+//   coherence         x = 1              | r0 = x; r1 = x        r0 = 1, r1 = 0: new value, then old
 //   two_readers       x = 1 | y = 1      | r0 = x; r1 = y | r2 = y; r3 = x
 //                                                                1, 0, 1, 0: the readers disagree
 //
@@ -28,7 +28,7 @@ constexpr int kRegisters = 4;   // of an instance: r0 to r3
 // How a word is accessed.
 enum class Access {
     kPlain,           // word = 1
-    kVolatile,        // volatile: the compiler keeps the access, and orders nothing
+    kVolatile,        // volatile: the compiler keeps the access, and its order among volatile ones
     kRelaxed,         // atomic
     kOrdered,         // atomic: a load acquires, a store releases
     kOrderedInBlock,  // the same for the threads of one block only
@@ -91,8 +91,9 @@ struct Part {
 };
 
 // Blocks 0 to kRoles - 1 have the same instances, and so on. They wait for one another, a limited
-// time, because parts that run one after the other show nothing. In each role, the threads have
-// the instances in another order, as 17 and 64 have no common divisor.
+// time, because parts that run one after the other show nothing. Each role takes the
+// instances in another order: 1 + 16 role is odd, so it has no common divisor with kThreads, and
+// each instance occurs once.
 template <unsigned kRoles>
 __device__ inline Part part_of(const Memory& memory) {
     const unsigned role = blockIdx.x % kRoles;

@@ -138,8 +138,8 @@ inline void launch_ticket_lock(const int* in, std::size_t n, Record* total, Boar
 // Cost removed: the lock. Blocks store their records at the same time, and end.
 // Still limits it: not measured yet. One block waits for all others.
 //
-// The tickets are drawn at the start: the last one belongs to a block that knows that all others
-// have started, so that it may wait for them. Each thread acquires the flags of the records that it
+// The tickets are drawn at the start: when the last one is drawn, all other blocks have started, so
+// that its block may wait for them. Each thread acquires the flags of the records that it
 // reads.
 __global__ void __launch_bounds__(kBlock)
     publication(const int* in, std::size_t n, Record* total, Board* board, Record* records) {
@@ -172,8 +172,8 @@ inline void launch_publication(const int* in, std::size_t n, Record* total, Boar
     publication<<<tiles, kBlock, 0, stream>>>(in, n, total, board, records);
 }
 
-// Idea: a ticket at the end, as in day 15's single pass. The block that draws the last one knows
-// that all records are stored, because each block drew its ticket after it had stored its own.
+// Idea: a ticket at the end, as in day 15's single pass. When the last one is drawn,
+// all records are stored, because each block drew its ticket after it had stored its own.
 // Cost removed: waiting, and the flags. No block waits for another one.
 // Still limits it: not measured yet.
 //
@@ -222,7 +222,7 @@ struct State {
 // Still limits it: not measured yet. A reader whose words were overwritten reads them again.
 //
 // The words are read while they are written, so they have to be atomic accesses, too. The first
-// fence keeps the words behind the odd number. The last store releases them.
+// fence keeps the stores of the words after that of the odd number. The last store releases them.
 __device__ inline void write_state(State* state, unsigned k) {
     Atomic(state->sequence).store(2 * k - 1, memory_order_relaxed);
     __threadfence();  // the odd number is visible before any word of the new state

@@ -7,7 +7,7 @@
 namespace day23 {
 
 struct Record {
-    long long count;  // elements; 0: of none, and the rest has no meaning
+    long long count;  // number of elements; if 0, the rest has no meaning
     long long sum;    // of them
     long long least;  // the smallest of them
     long long where;  // its index; the smallest one if there are several

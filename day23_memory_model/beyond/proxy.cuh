@@ -16,8 +16,8 @@ enum class ProxyFence { kNone, kEach };
 // Cost removed: the stores of the threads. One thread issues one instruction.
 // Still limits it: not measured yet.
 //
-// Each thread's fence makes its own write visible to the async proxy. The barrier then tells thread
-// 0 that all have done so. With kNone, the barrier orders the writes for threads only.
+// Each thread's fence makes its own write visible to the async proxy. After the barrier, all have
+// done so. With kNone, the barrier orders the writes for threads only.
 template <ProxyFence kFence>
 __global__ void __launch_bounds__(kCopied) proxy_copy(const int* in, int* out) {
     __shared__ alignas(16) int values[kCopied];

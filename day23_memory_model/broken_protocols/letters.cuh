@@ -9,7 +9,7 @@
 
 namespace day23 {
 
-// words[0]: tickets, by which blocks learn who they are. A writer draws before its reader, so a
+// words[0]: tickets, which decide the role of a block. A writer draws before its reader, so a
 // reader waits for a block that runs. words[8 + pair]: the flag of a pair.
 __global__ void letters(const int* in, int* letter, int* out, unsigned n, unsigned* words) {
     __shared__ unsigned ticket;

@@ -363,7 +363,8 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     footprint_ = watched ? launch.new_footprint() : std::nullopt;
     beside_ = watched ? launch.beside() : nullptr;
     touches_ = footprint_ || beside_ != nullptr;
-    if (beside_ != nullptr) awaited_.assign(threads_, false);
+    waits_.clear();
+    if (beside_ != nullptr) waited_.assign(threads_, false);
     second_writes_.clear();
     load_races_.clear();
     volatile_load_ = 0;
@@ -676,7 +677,12 @@ void BlockChecks::touch(AccessKind kind, Address byte, unsigned bytes, Place pla
 
 void BlockChecks::compare_with_earlier_launch(AccessKind kind, Address byte, std::size_t bytes, Place place) {
     const unsigned thread = running_thread();
-    if (awaited_[thread]) return;
+    if (waited_[thread]) return;
+    for (const auto& [waiter, then] : waits_) {
+        if (!order_.ordered(waiter, then, thread)) continue;
+        waited_[thread] = true;  // and whatever follows in this thread
+        return;
+    }
     for (Address word = byte / 4 * 4; word < byte + bytes; word += 4) {
         const Address begin = std::max(word, byte) - word, end = std::min(word + 4, byte + bytes) - word;
         const auto mask = static_cast<std::uint8_t>((1U << end) - (1U << begin));
@@ -928,8 +934,6 @@ void BlockChecks::on(const event::BarrierReleased&) {
     order_.barrier();
     atomics_.clear();
     ++barriers_;
-    if (beside_ != nullptr && std::ranges::find(awaited_, true) != awaited_.end())
-        awaited_.assign(threads_, true);
     if (ended_after_a_barrier_ == 0) return;
     const Party party{place_of(barrier_site_), block_, {threadIdx.x, threadIdx.y, threadIdx.z}};
     launch_->findings().add("divergent_barrier", party, std::nullopt, [&](RawFinding& finding) {
@@ -950,10 +954,6 @@ void BlockChecks::on(const event::CollectiveCompleted& event) {
     order_.join(event.warp, event.lanes);
     others_.join(event.warp, event.lanes);
     share_loaded(event.warp, event.lanes);
-    if (beside_ == nullptr) return;
-    const auto first = awaited_.begin() + event.warp * kLanes;
-    const auto last = awaited_.begin() + std::min((event.warp + 1) * kLanes, threads_);
-    if (std::find(first, last, true) != last) std::fill(first, last, true);
 }
 
 // A barrier of the grid begins with a barrier of the block, so all threads of the block have
@@ -1131,7 +1131,9 @@ void BlockChecks::on(const event::BoxStoreIssued& event) {
 }
 
 void BlockChecks::on(const event::PreviousGridAwaited& event) {
-    if (beside_ != nullptr) awaited_[event.thread] = true;
+    if (beside_ == nullptr || waited_[event.thread]) return;
+    waited_[event.thread] = true;
+    waits_.emplace_back(event.thread, order_.epoch(event.thread));
 }
 
 void BlockChecks::on(const event::ProxyFenced& event) {

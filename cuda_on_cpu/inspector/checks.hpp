@@ -339,8 +339,11 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // Of the running block.
     std::optional<Footprint> footprint_;
     const LaunchChecks::EarlierLaunch* beside_ = nullptr;
-    bool touches_ = false;       // either of the two
-    std::vector<bool> awaited_;  // for each thread: it has waited for the grid of beside_
+    bool touches_ = false;  // either of the two
+    // Threads that have waited for the grid of beside_, and in which epoch; and for each thread: it
+    // has waited, or an order leads from one that has to it.
+    std::vector<std::pair<unsigned, Epoch>> waits_;
+    std::vector<bool> waited_;
     bool watched_ = false;
     std::array<unsigned, 3> block_{};
     dim3 shape_{1, 1, 1};

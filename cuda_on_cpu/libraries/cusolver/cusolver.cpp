@@ -2,6 +2,7 @@
 // workspace must be device memory of the size that bufferSize returns, and is not used: LAPACK
 // gets one of the host.
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstdarg>
 #include <cstdio>
@@ -169,12 +170,19 @@ constexpr long long work_size(long long n) {
     return 32 * std::max(1LL, n);
 }
 
+// LAPACK returns the size of a workspace as a number of the matrix's type, which may be rounded down.
+template <class T>
+std::size_t size_from(T best) {
+    const Real<T> size = std::real(best);
+    return 1 + static_cast<std::size_t>(std::nextafter(size, std::numeric_limits<Real<T>>::infinity()));
+}
+
 // Calls `function(work, lwork)` twice, as LAPACK requires: the first call returns the size.
 template <class T, class Function>
 void with_work(Function function) {
     T best{};
     function(&best, -1);
-    std::vector<T> work(std::max<std::size_t>(1, static_cast<std::size_t>(std::real(best))));
+    std::vector<T> work(size_from(best));
     function(work.data(), static_cast<int>(work.size()));
 }
 
@@ -239,14 +247,25 @@ cusolverStatus_t getrf(Call call, int m, int n, T* A, int lda, T* workspace, int
 template <class T>
 int getrs_of(cublasOperation_t trans, int n, int nrhs, const T* A, int lda, const int* ipiv, T* B, int ldb) {
     if (n == 0 || nrhs == 0) return 0;
+    for (int i = 0; ipiv != nullptr && i < n; ++i) {
+        if (ipiv[i] > i && ipiv[i] <= n) continue;
+        std::fprintf(
+            stderr,
+            "cuda_on_cpu: getrs: element %d of devIpiv is %d; expected a row from %d to %d, as getrf "
+            "numbers them\n",
+            i, ipiv[i], i + 1, n);
+        return -6;  // the parameter, of those after the handle
+    }
     const char op = letter(trans);
     int info = 0;
     if (ipiv != nullptr) {
         Lapack<T>::getrs(&op, &n, &nrhs, A, &lda, ipiv, B, &ldb, &info, 1);
         return info;
     }
+    // A zero on the diagonal is divided by, as on a GPU.
+    const T one{1};
     const auto triangle = [&](const char* uplo, const char* diagonal) {
-        Lapack<T>::trtrs(uplo, &op, diagonal, &n, &nrhs, A, &lda, B, &ldb, &info, 1, 1, 1);
+        Lapack<T>::trsm("L", uplo, &op, diagonal, &n, &nrhs, &one, A, &lda, B, &ldb, 1, 1, 1, 1);
     };
     if (trans == CUBLAS_OP_N) {
         triangle("L", "U");
@@ -444,8 +463,8 @@ void with_three(Function function) {
     Real<T> best_real{};
     int best_integers = 0;
     function(&best, -1, &best_real, -1, &best_integers, -1);
-    std::vector<T> work(std::max<std::size_t>(1, static_cast<std::size_t>(std::real(best))));
-    std::vector<Real<T>> reals(std::max<std::size_t>(1, static_cast<std::size_t>(best_real)));
+    std::vector<T> work(size_from(best));
+    std::vector<Real<T>> reals(size_from(best_real));
     std::vector<int> integers(std::max(1, best_integers));
     function(work.data(), static_cast<int>(work.size()), reals.data(), static_cast<int>(reals.size()),
              integers.data(), static_cast<int>(integers.size()));

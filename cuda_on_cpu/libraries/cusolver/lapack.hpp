@@ -7,16 +7,16 @@
 #include <cstddef>
 
 extern "C" {
-#define CUDA_ON_CPU_LAPACK(x, T, R)                                                                         \
-    void x##getrf_(const int*, const int*, T*, const int*, int*, int*);                                     \
-    void x##getrs_(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*,   \
-                   int*, std::size_t);                                                                      \
-    void x##potrf_(const char*, const int*, T*, const int*, int*, std::size_t);                             \
-    void x##potrs_(const char*, const int*, const int*, const T*, const int*, T*, const int*, int*,         \
-                   std::size_t);                                                                            \
-    void x##potri_(const char*, const int*, T*, const int*, int*, std::size_t);                             \
-    void x##trtrs_(const char*, const char*, const char*, const int*, const int*, const T*, const int*, T*, \
-                   const int*, int*, std::size_t, std::size_t, std::size_t);                                \
+#define CUDA_ON_CPU_LAPACK(x, T, R)                                                                          \
+    void x##getrf_(const int*, const int*, T*, const int*, int*, int*);                                      \
+    void x##getrs_(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*,    \
+                   int*, std::size_t);                                                                       \
+    void x##potrf_(const char*, const int*, T*, const int*, int*, std::size_t);                              \
+    void x##potrs_(const char*, const int*, const int*, const T*, const int*, T*, const int*, int*,          \
+                   std::size_t);                                                                             \
+    void x##potri_(const char*, const int*, T*, const int*, int*, std::size_t);                              \
+    void x##trsm_(const char*, const char*, const char*, const char*, const int*, const int*, const T*,      \
+                  const T*, const int*, T*, const int*, std::size_t, std::size_t, std::size_t, std::size_t); \
     void x##geqrf_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);
 #define CUDA_ON_CPU_LAPACK_REAL(x, T)                                                                        \
     CUDA_ON_CPU_LAPACK(x, T, T)                                                                              \
@@ -62,7 +62,7 @@ struct Lapack;
         static constexpr auto* potrf = x##potrf_; \
         static constexpr auto* potrs = x##potrs_; \
         static constexpr auto* potri = x##potri_; \
-        static constexpr auto* trtrs = x##trtrs_; \
+        static constexpr auto* trsm = x##trsm_;   \
         static constexpr auto* geqrf = x##geqrf_; \
         static constexpr auto* mqr = q##mqr_;     \
         static constexpr auto* gqr = q##gqr_;     \

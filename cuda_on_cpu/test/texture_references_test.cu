@@ -18,7 +18,7 @@ texture<unsigned char, cudaTextureType2D, cudaReadModeNormalizedFloat> grey;
 texture<uchar4, 2, cudaReadModeNormalizedFloat> colours;
 texture<float, 2> image, second;
 texture<float, 2> filtered(1, cudaFilterModeLinear, cudaAddressModeWrap);
-texture<float, 1> line;
+texture<float, 1> row_texture;
 texture<short, 3> volume;
 texture<int, cudaTextureType2DLayered> layers;
 texture<float> never_bound;
@@ -68,7 +68,7 @@ __global__ void fetch_filtered(float* out, int n) {
     out[threadIdx.x] = tex2D(filtered, static_cast<float>(threadIdx.x) / static_cast<float>(n), 0.5F);
 }
 __global__ void fetch_row(float* out) {
-    out[threadIdx.x] = tex1D(line, static_cast<float>(threadIdx.x) - 2);
+    out[threadIdx.x] = tex1D(row_texture, static_cast<float>(threadIdx.x) - 2);
 }
 __global__ void fetch_volume(short* out, int width, int height) {
     out[(threadIdx.z * height + threadIdx.y) * width + threadIdx.x] =
@@ -249,7 +249,7 @@ TEST(TextureReferences, OfOneAndThreeDimensionsAndOfLayers) {
     const auto line = counted<float>(5);
     cudaArray_t one = array_of(line, make_cudaExtent(5, 0, 0));
     DeviceVector<float> out(9);
-    ASSERT_EQ(cudaBindTextureToArray(line, one), cudaSuccess);
+    ASSERT_EQ(cudaBindTextureToArray(row_texture, one), cudaSuccess);
     fetch_row<<<1, 9>>>(out.data());
     for (int i = 0; i < 9; ++i)
         EXPECT_EQ(out.to_host()[i], line[std::clamp(i - 2, 0, 4)]);

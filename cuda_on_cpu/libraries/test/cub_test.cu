@@ -189,6 +189,7 @@ __global__ void count_and_flag(const int* in, unsigned* counts, int* heads, int*
         small[i] = static_cast<unsigned char>(items[i] & 7);
     }
     Histogram(histogram).Histogram(small, bins);
+    __syncthreads();
     if (threadIdx.x < 8) counts[threadIdx.x] = bins[threadIdx.x];
     Flags(flags).FlagHeads(first, items, Differs());
     __syncthreads();

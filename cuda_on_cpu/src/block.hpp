@@ -151,11 +151,8 @@ void* place_in_own_shared(const void* pointer, unsigned rank);
 // shuffle calls it.
 extern constinit thread_local BlockRunner* runner_of_os_thread;
 BlockRunner& first_block_runner();
-// A thread of a row that calls the runtime ends the row.
 inline BlockRunner& block_runner() {
-    if (runner_of_os_thread == nullptr) return first_block_runner();
-    runner_of_os_thread->scheduler().leave_row();
-    return *runner_of_os_thread;
+    return runner_of_os_thread != nullptr ? *runner_of_os_thread : first_block_runner();
 }
 
 }  // namespace cuda_on_cpu

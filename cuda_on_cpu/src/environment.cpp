@@ -107,7 +107,6 @@ const Environment& environment() {
         .timeout = std::chrono::seconds(positive_number("CUDA_ON_CPU_TIMEOUT", 30, 86400)),
         .notice = positive_number("CUDA_ON_CPU_NOTICE", 0, 86400),
         .named_lines = second_word("CUDA_ON_CPU_PRINTF", "plain", "threads"),
-        .loops = !second_word("CUDA_ON_CPU_LOOPS", "on", "off"),
         .late_stores = second_word("CUDA_ON_CPU_STORES", "prompt", "late"),
         .findings = !second_word("CUDA_ON_CPU_FINDINGS", "on", "off"),
         .barriers = barrier_rule("CUDA_ON_CPU_BARRIERS"),

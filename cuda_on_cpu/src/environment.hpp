@@ -50,7 +50,6 @@ struct Environment {
     std::chrono::seconds timeout;  // CUDA_ON_CPU_TIMEOUT: how long a block may only poll memory (default 30)
     unsigned notice;               // CUDA_ON_CPU_NOTICE: see slow_launch.hpp; 0: never
     bool named_lines;  // CUDA_ON_CPU_PRINTF=threads: each line that a kernel prints names its thread
-    bool loops;        // CUDA_ON_CPU_LOOPS=off: the scheduler starts each thread by itself
     bool late_stores;  // CUDA_ON_CPU_STORES=late: see inspector/late_stores.cpp
     // CUDA_ON_CPU_FINDINGS=off: an inspection only counts accesses, without looking for mistakes.
     bool findings;

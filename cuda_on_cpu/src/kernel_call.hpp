@@ -13,7 +13,7 @@ namespace cuda_on_cpu {
 struct KernelCall {
     Kernel* kernel = nullptr;
     std::shared_ptr<const void> closure;
-    RunThreads run = nullptr;
+    void (*run)(const void*) = nullptr;
     cudaError_t error = cudaSuccess;
     std::vector<NamedAddress> addresses;
     unsigned nesting = 0;  // as in LaunchState

@@ -442,7 +442,7 @@ void look_for_host_pointers(const Kernel& kernel, std::span<const NamedAddress> 
 
 }  // namespace
 
-void Kernel::prepare_erased(const void* closure, RunThreads run, void (*destroy)(const void*),
+void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*),
                             const char* names, const Argument* arguments, std::size_t count) {
     std::shared_ptr<const void> owned(closure, destroy);
     std::vector<NamedAddress> addresses;

@@ -115,7 +115,7 @@ struct LaunchState {
     Kernel* kernel = nullptr;
     std::string name;
     std::shared_ptr<const void> closure;
-    RunThreads run = nullptr;
+    void (*run)(const void*) = nullptr;
     LaunchConfiguration configuration;
     int device = 0;
     unsigned nesting = 0;                 // 0: the host has launched it; else one more than of its parent

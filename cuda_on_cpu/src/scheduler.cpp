@@ -23,12 +23,6 @@ void Scheduler::begin_block(const LaunchState& launch) {
     live_threads_ = threads_;
     busy_warps_ = warp_count_ == 32 ? ~LaneMask{0} : bit(warp_count_) - 1;
     polling_warps_ = 0;
-    // Not where each start or end of a thread matters to others, or another order is asked for.
-    may_have_rows_ = environment().loops && !descending_ && !block_.observed() && !launch.repeated &&
-                     !launch.kernel->polls && !environment().late_stores &&
-                     !block_.between_blocks().in_cluster();
-    in_row_ = false;
-    row_.end();
     for (unsigned w = 0; w < warp_count_; ++w)
         warps_[w].begin_block(std::min(kWarpLanes, threads_ - w * kWarpLanes));
     restart();
@@ -64,9 +58,8 @@ void Scheduler::fibre_entry() {
 // another stack.
 void Scheduler::run_threads() {
     for (;;) {
-        if (!begin_row()) warps_[current_warp_].unstarted &= ~bit(current_lane_);
-        kernel_(closure_, row_);
-        if (in_row_) end_row();
+        warps_[current_warp_].unstarted &= ~bit(current_lane_);
+        kernel_(closure_);
         block_.thread_ends();
 
         const Thread* const thread = next();
@@ -76,26 +69,6 @@ void Scheduler::run_threads() {
         switch_fibre(self, thread != nullptr ? fibre_of(*thread) : caller_);
         // Control returns here when another thread that has not started is next.
     }
-}
-
-// False: the running thread is to be run by itself.
-bool Scheduler::begin_row() {
-    const unsigned number = thread_number();
-    if (!may_have_rows_ || live_threads_ != threads_ - number) return false;  // one that has begun waits
-    first_of_row_ = current_lane_;
-    row_.begin(&index_[number], &index_[std::min(number | (kWarpLanes - 1), threads_ - 1)]);
-    return in_row_ = true;
-}
-
-// The threads of the row before the running one have ended, those after it have not begun.
-void Scheduler::end_row() {
-    in_row_ = false;
-    row_.end();
-    const LaneMask ended = (bit(current_lane_) - 1) & ~(bit(first_of_row_) - 1);
-    Warp& warp = warps_[current_warp_];
-    warp.live &= ~ended;
-    warp.unstarted &= ~(ended | bit(current_lane_));
-    live_threads_ -= current_lane_ - first_of_row_;
 }
 
 void Scheduler::end_thread() {

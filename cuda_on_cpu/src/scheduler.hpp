@@ -4,9 +4,6 @@
 // starts on the same stack, in a plain loop. Only a thread that waits keeps its stack; the loop
 // then continues on another one.
 //
-// Rows: as long as no thread of the block has called the runtime, the threads of a warp run in a
-// loop beside the kernel (RowOfThreads), and what they have done is counted at the end of the row.
-//
 // Order: the scheduler stays in a warp while one of its lanes can run, then goes to the next such
 // warp. Lanes and warps run in ascending or descending order (CUDA_ON_CPU_ORDER); a correct kernel
 // computes the same result either way.
@@ -124,19 +121,9 @@ class Scheduler {
     std::size_t stack_size() const { return current_fibre_->stack_size; }
     const FibreStacks& stacks() const { return stacks_; }
 
-    // The running thread calls the runtime: its row ends, and the block has no further ones.
-    void leave_row() {
-        if (!in_row_) [[likely]]
-            return;
-        may_have_rows_ = false;
-        end_row();
-    }
-
   private:
     static void fibre_entry();
     void run_threads();
-    bool begin_row();
-    void end_row();
     void set_shape(dim3 block);
     Thread* next();
     bool pick_warp();
@@ -153,18 +140,14 @@ class Scheduler {
 
     BlockRunner& block_;
     bool descending_;
-    RunThreads kernel_ = nullptr;
+    void (*kernel_)(const void*) = nullptr;
     const void* closure_ = nullptr;
 
     dim3 shape_{0, 0, 0};
     unsigned threads_ = 0;
     unsigned warp_count_ = 0;
     unsigned live_threads_ = 0;
-    RowOfThreads row_;
-    bool in_row_ = false;
-    bool may_have_rows_ = false;
-    unsigned first_of_row_ = 0;  // lane
-    LaneMask busy_warps_ = 0;    // warps with a lane that can run
+    LaneMask busy_warps_ = 0;  // warps with a lane that can run
     LaneMask polling_warps_ = 0;
     std::array<Warp, kMaxWarps> warps_;
     std::array<Thread, kMaxThreads> thread_;

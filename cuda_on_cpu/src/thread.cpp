@@ -60,8 +60,6 @@ unsigned converged_lanes(Site site) {
     return block_runner().collectives().converged("__activemask", site);
 }
 
-RowOfThreads::RowOfThreads() : thread_index_(&threadIdx), lane_(&current_lane), polls_(&polls) {}
-
 constinit thread_local unsigned polls = 0;
 constinit thread_local const void* loaded_last[2] = {nullptr, nullptr};
 // In constant memory, like atomics_are_noted.
@@ -75,7 +73,7 @@ void wait_for_lanes_in_step(unsigned place) {
 void spin_hint() {
     if (atomics_are_noted) note_atomic(AtomicKind::ordered, nullptr, 0);
     if (in_kernel()) {
-        block_runner().scheduler().yield();
+        runner_of_os_thread->scheduler().yield();
     } else {
         host_polls();
     }

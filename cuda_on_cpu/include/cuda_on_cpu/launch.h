@@ -114,10 +114,9 @@ class Kernel {
         (check_argument(++position, arguments), ...);
         prepare_erased(
             new Closure(closure),
-            [](const void* prepared, RowOfThreads& row) {
-                do {
-                    run_thread<Closure>(prepared);
-                } while (row.next());
+            [](const void* prepared) {
+                Closure own = *static_cast<const Closure*>(prepared);  // a thread may write to its parameters
+                own();
             },
             [](const void* prepared) { delete static_cast<const Closure*>(prepared); }, names, list,
             sizeof...(arguments));
@@ -137,12 +136,6 @@ class Kernel {
     std::atomic<bool> polls = false;
 
   private:
-    // A function of its own, so that each thread's local arrays are checked when it ends.
-    template <class Closure>
-    __attribute__((noinline)) static void run_thread(const void* prepared) {
-        Closure own = *static_cast<const Closure*>(prepared);  // a thread may write to its parameters
-        own();
-    }
     template <class T>
     void check_argument(int position, const T& argument) {
         if constexpr (std::is_pointer_v<T>) {
@@ -156,8 +149,8 @@ class Kernel {
     }
     void check_pointer(int position, const volatile void* pointer);
     // Takes ownership of the closure.
-    void prepare_erased(const void* closure, RunThreads run, void (*destroy)(const void*), const char* names,
-                        const Argument* arguments, std::size_t count);
+    void prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*),
+                        const char* names, const Argument* arguments, std::size_t count);
 };
 
 struct LaunchConfiguration {

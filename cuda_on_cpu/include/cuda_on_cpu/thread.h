@@ -25,37 +25,6 @@ namespace cuda_on_cpu {
 extern constinit thread_local unsigned current_lane;
 extern constinit thread_local unsigned current_warp;
 
-// The threads of a warp that run after the running one in a plain loop, as long as no thread of the
-// block has called the runtime: the scheduler has nothing to decide. The first that does ends the
-// row. `threadIdx` and `current_lane` are at any time those of the running thread.
-class RowOfThreads {
-  public:
-    RowOfThreads();  // of the OS thread that calls this
-    // The next thread becomes the running one. False: the scheduler chooses who runs.
-    bool next() {
-        if (index_ == last_) return false;
-        *thread_index_ = *++index_;
-        ++*lane_;
-        *polls_ = 0;
-        return true;
-    }
-    void begin(const uint3* running, const uint3* last) {
-        index_ = running;
-        last_ = last;
-    }
-    void end() { last_ = index_; }
-
-  private:
-    const uint3* index_ = nullptr;  // of the running thread, in the block's list of all threads
-    const uint3* last_ = nullptr;
-    // In position-independent code each access to a thread-local variable may be a function call.
-    uint3* thread_index_;
-    unsigned* lane_;
-    unsigned* polls_;
-};
-// Runs a kernel for the running thread and its row.
-using RunThreads = void (*)(const void* closure, RowOfThreads& row);
-
 // True while a kernel runs on this OS thread: some functions (assert, printf, cudaMalloc) may be
 // called from both host and device code.
 bool in_kernel();

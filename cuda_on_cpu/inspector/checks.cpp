@@ -792,7 +792,10 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     if (!load_races_.empty()) note_load_races();
     if (touches_) touch(kind, byte, bytes, place);
     const unsigned thread = running_thread();
-    if (writes(kind) && releases(memory_order)) fence_to_release(thread, !of_block(kind));
+    if (writes(kind) && releases(memory_order)) {
+        note_reads();  // they come before what is released
+        fence_to_release(thread, !of_block(kind));
+    }
     const bool compares = std::exchange(compares_, false);
     if (is_atomic(kind) && reads(kind)) took_lock_[thread] = compares;
     // In shared memory, and without a fence, it does not order reads of device memory.

@@ -78,7 +78,7 @@ void copy_all(const std::vector<Allocation>& allocations, char* to) {
 // Runs each warp on the memory as it was before the launch, and puts together what they have
 // changed. In the place of the kernel, called for each thread.
 struct WarpsApart {
-    RunThreads kernel = nullptr;
+    void (*kernel)(const void*) = nullptr;
     const std::vector<Allocation>* allocations = nullptr;
     const char* before = nullptr;
     char* together = nullptr;
@@ -105,7 +105,7 @@ struct WarpsApart {
 };
 WarpsApart warps_apart;
 
-void run_thread_of_warp(const void* closure, RowOfThreads& row) {
+void run_thread_of_warp(const void* closure) {
     WarpsApart& all = warps_apart;
     if (all.block != current_block || all.warp != current_warp) {
         all.meet = all.meet || all.running > 0;
@@ -114,7 +114,7 @@ void run_thread_of_warp(const void* closure, RowOfThreads& row) {
         all.warp = current_warp;
     }
     ++all.running;
-    all.kernel(closure, row);
+    all.kernel(closure);
     --all.running;
 }
 

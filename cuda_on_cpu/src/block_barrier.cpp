@@ -94,7 +94,8 @@ void BlockBarrier::release() {
     ++phase_;
     block_.note_progress();
     block_.notify(event::BarrierReleased{});
-    // Not where threads that have arrived may have gone on already, in one order others than in another.
+    // Not where threads that have arrived may have gone on already, in one order others than in
+    // another.
     if (at_block_barrier != nullptr && kind_ != BarrierKind::split) at_block_barrier();
     switch (kind_) {
         case BarrierKind::sync:

@@ -170,7 +170,8 @@ constexpr long long work_size(long long n) {
     return 32 * std::max(1LL, n);
 }
 
-// LAPACK returns the size of a workspace as a number of the matrix's type, which may be rounded down.
+// LAPACK returns the size of a workspace as a number of the matrix's type, which may be rounded
+// down.
 template <class T>
 std::size_t size_from(T best) {
     const Real<T> size = std::real(best);

@@ -20,7 +20,7 @@ enum class ProxyFence { kNone, kEach };
 // done so. With kNone, the barrier orders the writes for threads only.
 template <ProxyFence kFence>
 __global__ void __launch_bounds__(kCopied) proxy_copy(const int* in, int* out) {
-    __shared__ alignas(16) int values[kCopied];
+    alignas(16) __shared__ int values[kCopied];
     const unsigned first = blockIdx.x * kCopied;
     values[threadIdx.x] = 2 * in[first + threadIdx.x];
     if constexpr (kFence == ProxyFence::kEach) course::ptx::fence_proxy_async();

@@ -94,8 +94,7 @@ void BlockBarrier::release() {
     ++phase_;
     block_.note_progress();
     block_.notify(event::BarrierReleased{});
-    // Not where threads that have arrived may have gone on already, in one order others than in
-    // another.
+    // Not at a split barrier: which threads have gone on behind it depends on the order.
     if (at_block_barrier != nullptr && kind_ != BarrierKind::split) at_block_barrier();
     switch (kind_) {
         case BarrierKind::sync:

@@ -284,6 +284,18 @@ StreamOperation host_operation(cudaHostFn_t function, void* user_data) {
             .launch = {}};
 }
 
+namespace {
+
+// Of all tails: their last_kernel and host_waits, as several host threads may issue to one stream.
+std::mutex last_kernels;
+
+void forget_last_kernel(StreamTail& tail) {
+    const std::lock_guard lock(last_kernels);
+    tail.last_kernel = 0;
+}
+
+}  // namespace
+
 cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation) {
     return in_kernel() ? submit_by_kernel(stream, function, std::move(operation))
                        : submit_by_host(stream, function, std::move(operation));
@@ -296,7 +308,7 @@ cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOper
         return cudaSuccess;
     }
     StreamTail& tail = tail_of(stream);
-    if (operation.type != cudaGraphNodeTypeKernel) tail.last_kernel = 0;
+    if (operation.type != cudaGraphNodeTypeKernel) forget_last_kernel(tail);
     note_host_thread();
     if (!operation.may_wait) {
         if (const WorkAtOnce permitted; permitted) {
@@ -317,6 +329,7 @@ void number_launch(LaunchConfiguration& configuration) {
     configuration.number = ++launches;
     if (check_stream(stream, "kernel launch") != cudaSuccess) return;
     StreamTail& tail = tail_of(stream);
+    const std::lock_guard lock(last_kernels);
     if (configuration.programmatic && tail.host_waits == host_waits) configuration.beside = tail.last_kernel;
     tail.last_kernel = configuration.number;
     tail.host_waits = host_waits;

@@ -33,6 +33,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>  // clock(), which kernels call
 
 #include "channel_descriptor.h"
 #include "cuda_on_cpu/async_copy.h"

@@ -120,7 +120,7 @@ void BlockRunner::end_block() {
                                                    ": is an index too large, or negative?");
     }
     // Take the maximum, because a block that returns early may not reach its declarations.
-    std::atomic<std::size_t>& most = launch_->kernel->static_shared;
+    Atomic<std::size_t>& most = launch_->kernel->static_shared;
     if (std::size_t known = most; known < shared_.static_bytes())
         most.compare_exchange_strong(known, shared_.static_bytes());
 }

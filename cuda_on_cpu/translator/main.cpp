@@ -225,7 +225,8 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
     const Arguments options = joined({compiler}, {others, kDefinitions});
     translator::PrecompiledHeaders precompiled;
     if (!settings.headers.empty() && dialect == translator::Dialect::gnu)
-        precompiled = translator::precompiled_headers(settings.headers, options);
+        precompiled = translator::precompiled_headers(settings.headers, options,
+                                                      settings.own_program ? command.source : "");
 
     std::string text;
     // `definitions` are those of host code or of device code.

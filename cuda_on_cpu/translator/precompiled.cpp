@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <regex>
 #include <set>
 #include <string_view>
 
@@ -22,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHeaders[] = {"cuda_runtime.h", "algorithm", "array", "stdexcept", "string", "vector"};
+constexpr std::string_view kStandardHeaders[] = {"algorithm", "array", "stdexcept", "string", "vector"};
 constexpr const char* kTestDefinition = "-DGTEST_HAS_PTHREAD=1";  // where GoogleTest is used
 
 // Serialises compilers that run at the same time: they would write the same file.
@@ -54,7 +55,7 @@ bool is_definition_of_program(std::string_view option) {
 // Include directories of a lesson and warning options do not affect these headers. Nor does the
 // order of most options, which depends on the libraries that a target links; where it does matter
 // (-fPIC -fPIE), g++ rejects headers that do not fit.
-std::string name_of(const std::vector<std::string>& command) {
+std::string name_of(const std::vector<std::string>& command, const std::vector<std::string>& headers) {
     std::string in_order;
     std::set<std::string> in_any_order;
     for (std::size_t i = 0; i < command.size(); ++i) {
@@ -71,6 +72,8 @@ std::string name_of(const std::vector<std::string>& command) {
     }
     for (const std::string& option : in_any_order)
         in_order += option + '\n';
+    for (const std::string& name : headers)
+        in_order += name + '\n';
     return std::to_string(std::hash<std::string>()(in_order));
 }
 
@@ -91,13 +94,32 @@ bool is_up_to_date(const fs::path& made, const std::string& files) {
     return true;
 }
 
+// Does the text have this line, but for spaces?
+bool includes(const std::string& text, std::string_view header) {
+    const std::regex line("(^|\\n)[ \\t]*#[ \\t]*include[ \\t]*<" + std::string(header) + ">");
+    return std::regex_search(text, line);
+}
+
+// Which headers are compiled for a source. A program of one's own may have a global variable
+// `count` or `array` beside `using namespace std`, and gets no standard header that it does not
+// include.
+std::vector<std::string> headers_for(const std::string& own_source) {
+    std::vector<std::string> headers = {"cuda_runtime.h"};
+    std::ifstream file(own_source);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    for (const std::string_view name : kStandardHeaders) {
+        if (own_source.empty() || includes(text, name)) headers.emplace_back(name);
+    }
+    return headers;
+}
+
 // The result gets the time at which compilation began, so that a header that is saved during
 // compilation is newer.
-bool make(const std::vector<std::string>& command, const fs::path& header, const fs::path& made,
-          const fs::path& rule) {
+bool make(const std::vector<std::string>& command, const std::vector<std::string>& headers,
+          const fs::path& header, const fs::path& made, const fs::path& rule) {
     const auto begin = fs::file_time_type::clock::now();
     std::ofstream text(header);
-    for (const char* const name : kHeaders)
+    for (const std::string& name : headers)
         text << "#include <" << name << ">\n";
     if (std::find(command.begin(), command.end(), kTestDefinition) != command.end())
         text << "#include <gtest/gtest.h>\n";
@@ -132,18 +154,20 @@ std::string private_directory(const std::string& directory) {
 }
 
 PrecompiledHeaders precompiled_headers(const std::string& directory,
-                                       const std::vector<std::string>& full_command) {
+                                       const std::vector<std::string>& full_command,
+                                       const std::string& own_source) {
     std::vector<std::string> command = full_command;
     std::erase_if(command, is_definition_of_program);
     // With it, g++ would not write the headers.
     std::erase(command, "-fsyntax-only");
     std::error_code error;
     fs::create_directories(directory, error);
-    const std::string header = (fs::path(directory) / (name_of(command) + ".hpp")).string();
+    const std::vector<std::string> headers = headers_for(own_source);
+    const std::string header = (fs::path(directory) / (name_of(command, headers) + ".hpp")).string();
     const std::string made = header + ".gch";
     const std::string rule = header + ".d";
     const Lock lock(header + ".lock");
-    if (!is_up_to_date(made, files_of(rule)) && !make(command, header, made, rule)) return {};
+    if (!is_up_to_date(made, files_of(rule)) && !make(command, headers, header, made, rule)) return {};
     return {{"-fpch-preprocess", "-include", header}, files_of(rule)};
 }
 

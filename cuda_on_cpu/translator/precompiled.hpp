@@ -14,9 +14,11 @@ struct PrecompiledHeaders {
 };
 
 // The headers in `directory`, which are compiled if they are missing or out of date. `command` is
-// the compiler and its options, without those of a single file. Returns nothing if this fails: the
+// the compiler and its options, without those of a single file. `own_source`: the file, if it is to
+// get no standard header that it does not include; otherwise "". Returns nothing if this fails: the
 // headers are then read as usual.
-PrecompiledHeaders precompiled_headers(const std::string& directory, const std::vector<std::string>& command);
+PrecompiledHeaders precompiled_headers(const std::string& directory, const std::vector<std::string>& command,
+                                       const std::string& own_source);
 
 // Returns the directory, created if necessary, if no other user can write to it: another user's
 // headers would be compiled into this user's programs. Otherwise returns "".

@@ -11,10 +11,10 @@
 
 #include <vector_types.h>
 
-#include <atomic>
 #include <concepts>
 #include <type_traits>
 
+#include "cuda_on_cpu/atomic_word.h"
 #include "cuda_on_cpu/inspected_scope.h"
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/spin_hint.h"
@@ -40,8 +40,7 @@ bool compare_and_swap_16_bytes(void* address, const void* expected, const void* 
 // Loads and stores of 16 bytes, aligned to 16. An inspection sees only those that the compiler
 // instruments.
 template <class T>
-__forceinline__ T load_16_bytes(const T* address,
-                                [[maybe_unused]] std::memory_order order = std::memory_order_relaxed) {
+__forceinline__ T load_16_bytes(const T* address, [[maybe_unused]] MemoryOrder order = MemoryOrder::relaxed) {
     static_assert(sizeof(T) == 16 && std::is_trivially_copyable_v<T>);
     T found;
 #ifdef __SANITIZE_THREAD__
@@ -56,7 +55,7 @@ __forceinline__ T load_16_bytes(const T* address,
 }
 template <class T>
 __forceinline__ void store_16_bytes(T* address, const T& value,
-                                    [[maybe_unused]] std::memory_order order = std::memory_order_relaxed) {
+                                    [[maybe_unused]] MemoryOrder order = MemoryOrder::relaxed) {
     static_assert(sizeof(T) == 16 && std::is_trivially_copyable_v<T>);
 #ifdef __SANITIZE_THREAD__
     __extension__ using Bits = unsigned __int128;
@@ -72,10 +71,10 @@ __forceinline__ void store_16_bytes(T* address, const T& value,
 // *address = change(*address) in one step; returns what was there before.
 template <class T, class Change>
 __forceinline__ T fetch_and_change(T* address, Change change) {
-    std::atomic_ref<T> target(*address);
-    T old = target.load(std::memory_order_relaxed);
+    AtomicWord<T> target(*address);
+    T old = target.load(MemoryOrder::relaxed);
     T now = change(old);
-    while (!target.compare_exchange_weak(old, now, std::memory_order_relaxed))
+    while (!target.compare_exchange_weak(old, now, MemoryOrder::relaxed))
         now = change(old);
     if (old == now && !result_unused) poll();
     return old;
@@ -104,7 +103,7 @@ template <cuda_on_cpu::word T>
 __forceinline__ T atomicAdd(T* address, std::type_identity_t<T> value) {
     if (cuda_on_cpu::note(cuda_on_cpu::AtomicKind::sum, address))
         return cuda_on_cpu::put_off_sum(address, value);
-    const T old = std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
+    const T old = cuda_on_cpu::AtomicWord<T>(*address).fetch_add(value, cuda_on_cpu::MemoryOrder::relaxed);
     if (value == 0 && !cuda_on_cpu::result_unused) cuda_on_cpu::spin_hint();
     return old;
 }
@@ -135,7 +134,7 @@ requires cuda_on_cpu::one_of<T, int, unsigned int> __forceinline__ T
 atomicSub(T* address, std::type_identity_t<T> value) {
     if (cuda_on_cpu::note(cuda_on_cpu::AtomicKind::sum, address))
         return cuda_on_cpu::put_off_sum(address, T(0) - value);
-    const T old = std::atomic_ref<T>(*address).fetch_sub(value, std::memory_order_relaxed);
+    const T old = cuda_on_cpu::AtomicWord<T>(*address).fetch_sub(value, cuda_on_cpu::MemoryOrder::relaxed);
     if (value == 0 && !cuda_on_cpu::result_unused) cuda_on_cpu::spin_hint();
     return old;
 }
@@ -171,21 +170,21 @@ __forceinline__ unsigned int atomicDec(unsigned int* address, unsigned int limit
 template <cuda_on_cpu::ordered_word T>
 __forceinline__ T atomicAnd(T* address, std::type_identity_t<T> value) {
     cuda_on_cpu::note(cuda_on_cpu::AtomicKind::extreme, address);
-    const T old = std::atomic_ref<T>(*address).fetch_and(value, std::memory_order_relaxed);
+    const T old = cuda_on_cpu::AtomicWord<T>(*address).fetch_and(value, cuda_on_cpu::MemoryOrder::relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, old & value);
 }
 
 template <cuda_on_cpu::ordered_word T>
 __forceinline__ T atomicOr(T* address, std::type_identity_t<T> value) {
     cuda_on_cpu::note(cuda_on_cpu::AtomicKind::extreme, address);
-    const T old = std::atomic_ref<T>(*address).fetch_or(value, std::memory_order_relaxed);
+    const T old = cuda_on_cpu::AtomicWord<T>(*address).fetch_or(value, cuda_on_cpu::MemoryOrder::relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, old | value);
 }
 
 template <cuda_on_cpu::ordered_word T>
 __forceinline__ T atomicXor(T* address, std::type_identity_t<T> value) {
     cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
-    const T old = std::atomic_ref<T>(*address).fetch_xor(value, std::memory_order_relaxed);
+    const T old = cuda_on_cpu::AtomicWord<T>(*address).fetch_xor(value, cuda_on_cpu::MemoryOrder::relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, old ^ value);
 }
 
@@ -195,7 +194,7 @@ template <class T>
 requires(cuda_on_cpu::word<T> || std::same_as<T, float>) __forceinline__ T
     atomicExch(T* address, std::type_identity_t<T> value) {
     cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
-    const T old = std::atomic_ref<T>(*address).exchange(value, std::memory_order_relaxed);
+    const T old = cuda_on_cpu::AtomicWord<T>(*address).exchange(value, cuda_on_cpu::MemoryOrder::relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, value);
 }
 
@@ -204,7 +203,8 @@ requires(cuda_on_cpu::word<T> || std::same_as<T, unsigned short>) __forceinline_
     atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
     cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
     T old = expected;
-    std::atomic_ref<T>(*address).compare_exchange_strong(old, desired, std::memory_order_relaxed);
+    cuda_on_cpu::AtomicWord<T>(*address).compare_exchange_strong(old, desired,
+                                                                 cuda_on_cpu::MemoryOrder::relaxed);
     const T now = old == expected ? desired : old;
     return cuda_on_cpu::hint_if_unchanged<T>(old, now);
 }
@@ -289,12 +289,12 @@ CUDA_ON_CPU_SCOPED_WIDE(_system)
 // ---- Fences --------------------------------------------------------------------------------------------------------
 
 inline void __threadfence() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    cuda_on_cpu::atomic_fence(cuda_on_cpu::MemoryOrder::seq_cst);
 }
 // Weaker than the other fences: an inspection recognises it by its memory order.
 inline void __threadfence_block() {
-    std::atomic_thread_fence(std::memory_order_acq_rel);
+    cuda_on_cpu::atomic_fence(cuda_on_cpu::MemoryOrder::acq_rel);
 }
 inline void __threadfence_system() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    cuda_on_cpu::atomic_fence(cuda_on_cpu::MemoryOrder::seq_cst);
 }

@@ -2,8 +2,6 @@
 // clusters of one block.
 #pragma once
 
-#include <atomic>
-
 #include "cuda_on_cpu/thread.h"
 
 inline unsigned __clusterDimIsSpecified() {
@@ -53,5 +51,5 @@ inline unsigned __cluster_query_shared_rank(const void* pointer,
 }
 
 inline void __threadfence_cluster() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    cuda_on_cpu::atomic_fence(cuda_on_cpu::MemoryOrder::seq_cst);
 }

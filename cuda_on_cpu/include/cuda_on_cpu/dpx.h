@@ -3,7 +3,6 @@
 // 16-bit numbers in the halves of a word (x2). Sums wrap. With relu, negative results become 0.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -28,6 +27,17 @@ Lane wrapped_sum(Lane a, Lane b) {
     return static_cast<Lane>(static_cast<Bits>(static_cast<Bits>(a) + static_cast<Bits>(b)));
 }
 
+template <class Lane, class... Lanes>
+Lane largest(Lane first, Lanes... others) {
+    ((first = others > first ? others : first), ...);
+    return first;
+}
+template <class Lane, class... Lanes>
+Lane smallest(Lane first, Lanes... others) {
+    ((first = others < first ? others : first), ...);
+    return first;
+}
+
 }  // namespace cuda_on_cpu
 
 #define CUDA_ON_CPU_DPX_2(name, Word, Lane, expression)                                                   \
@@ -40,20 +50,25 @@ Lane wrapped_sum(Lane a, Lane b) {
                                       word_b, word_c);                                                   \
     }
 
-#define CUDA_ON_CPU_DPX(type, Word, Lane)                                                               \
-    CUDA_ON_CPU_DPX_3(__viaddmax_##type, Word, Lane, std::max(cuda_on_cpu::wrapped_sum<Lane>(a, b), c)) \
-    CUDA_ON_CPU_DPX_3(__viaddmin_##type, Word, Lane, std::min(cuda_on_cpu::wrapped_sum<Lane>(a, b), c)) \
-    CUDA_ON_CPU_DPX_3(__vimax3_##type, Word, Lane, std::max({a, b, c}))                                 \
-    CUDA_ON_CPU_DPX_3(__vimin3_##type, Word, Lane, std::min({a, b, c}))
-#define CUDA_ON_CPU_DPX_RELU(type, Word, Lane)                                                    \
-    CUDA_ON_CPU_DPX_3(__viaddmax_##type##_relu, Word, Lane,                                       \
-                      std::max({cuda_on_cpu::wrapped_sum<Lane>(a, b), c, Lane{0}}))               \
-    CUDA_ON_CPU_DPX_3(__viaddmin_##type##_relu, Word, Lane,                                       \
-                      std::max(std::min(cuda_on_cpu::wrapped_sum<Lane>(a, b), c), Lane{0}))       \
-    CUDA_ON_CPU_DPX_3(__vimax3_##type##_relu, Word, Lane, std::max({a, b, c, Lane{0}}))           \
-    CUDA_ON_CPU_DPX_3(__vimin3_##type##_relu, Word, Lane, std::max(std::min({a, b, c}), Lane{0})) \
-    CUDA_ON_CPU_DPX_2(__vimax_##type##_relu, Word, Lane, std::max({a, b, Lane{0}}))               \
-    CUDA_ON_CPU_DPX_2(__vimin_##type##_relu, Word, Lane, std::max(std::min(a, b), Lane{0}))
+#define CUDA_ON_CPU_DPX(type, Word, Lane)                                             \
+    CUDA_ON_CPU_DPX_3(__viaddmax_##type, Word, Lane,                                  \
+                      cuda_on_cpu::largest(cuda_on_cpu::wrapped_sum<Lane>(a, b), c))  \
+    CUDA_ON_CPU_DPX_3(__viaddmin_##type, Word, Lane,                                  \
+                      cuda_on_cpu::smallest(cuda_on_cpu::wrapped_sum<Lane>(a, b), c)) \
+    CUDA_ON_CPU_DPX_3(__vimax3_##type, Word, Lane, cuda_on_cpu::largest(a, b, c))     \
+    CUDA_ON_CPU_DPX_3(__vimin3_##type, Word, Lane, cuda_on_cpu::smallest(a, b, c))
+#define CUDA_ON_CPU_DPX_RELU(type, Word, Lane)                                                         \
+    CUDA_ON_CPU_DPX_3(__viaddmax_##type##_relu, Word, Lane,                                            \
+                      cuda_on_cpu::largest(cuda_on_cpu::wrapped_sum<Lane>(a, b), c, Lane{0}))          \
+    CUDA_ON_CPU_DPX_3(                                                                                 \
+        __viaddmin_##type##_relu, Word, Lane,                                                          \
+        cuda_on_cpu::largest(cuda_on_cpu::smallest(cuda_on_cpu::wrapped_sum<Lane>(a, b), c), Lane{0})) \
+    CUDA_ON_CPU_DPX_3(__vimax3_##type##_relu, Word, Lane, cuda_on_cpu::largest(a, b, c, Lane{0}))      \
+    CUDA_ON_CPU_DPX_3(__vimin3_##type##_relu, Word, Lane,                                              \
+                      cuda_on_cpu::largest(cuda_on_cpu::smallest(a, b, c), Lane{0}))                   \
+    CUDA_ON_CPU_DPX_2(__vimax_##type##_relu, Word, Lane, cuda_on_cpu::largest(a, b, Lane{0}))          \
+    CUDA_ON_CPU_DPX_2(__vimin_##type##_relu, Word, Lane,                                               \
+                      cuda_on_cpu::largest(cuda_on_cpu::smallest(a, b), Lane{0}))
 // Also returns which operand was chosen: for the maximum, a if a >= b; for the minimum, a if a <=
 // b.
 #define CUDA_ON_CPU_DPX_CHOOSE(name, type, Word, relation)     \

@@ -16,10 +16,10 @@
 // kernels therefore keep working without special treatment.
 #pragma once
 
-#include <atomic>
 #include <type_traits>
 #include <utility>
 
+#include "cuda_on_cpu/atomic_word.h"
 #include "cuda_on_cpu/pointers_in.h"
 #include "cuda_on_cpu/thread.h"
 
@@ -90,18 +90,18 @@ class Kernel {
     bool is_query_with() {
         if (!is_query()) return false;
         static constexpr ParameterSize kParameters[] = {{sizeof(Parameters), alignof(Parameters)}..., {0, 0}};
-        parameters.store(kParameters, std::memory_order_relaxed);
+        parameters.store(kParameters, MemoryOrder::relaxed);
         constexpr auto kPrepare = [](const void* function, void** arguments) {
             using Function = void (*)(typename Unrestricted<Parameters>::type...);
             prepare_from_addresses(reinterpret_cast<Function>(const_cast<void*>(function)), arguments);
         };
-        prepare_untyped.store(kPrepare, std::memory_order_relaxed);
+        prepare_untyped.store(kPrepare, MemoryOrder::relaxed);
         return true;
     }
 
     // For a kernel in a file where some loop polls memory: it may wait for the host, or for a later
     // kernel.
-    void may_poll() { polls.store(true, std::memory_order_relaxed); }
+    void may_poll() { polls.store(true, MemoryOrder::relaxed); }
 
     // Copies the closure, checks pointer arguments, and stores both for launch(). `names` are those
     // of the arguments: "x, a".
@@ -125,15 +125,15 @@ class Kernel {
     const char* pretty_name;
     unsigned max_threads_per_block;
     dim3 cluster_dims;
-    std::atomic<std::size_t> static_shared = 0;  // set when a block runs
+    Atomic<std::size_t> static_shared = 0;  // set when a block runs
     // Set by cudaFuncSetAttribute; -1: 48 KB less static_shared.
-    std::atomic<int> max_dynamic_shared = -1;
-    std::atomic<int> preferred_carveout = -1;
-    std::atomic<bool> non_portable_cluster = false;
-    std::atomic<void (*)(const void* function, void** arguments)> prepare_untyped = nullptr;
-    std::atomic<const ParameterSize*> parameters = nullptr;  // set together with prepare_untyped
-    std::atomic<unsigned> times_repeated = 0;                // see order_check.hpp
-    std::atomic<bool> polls = false;
+    Atomic<int> max_dynamic_shared = -1;
+    Atomic<int> preferred_carveout = -1;
+    Atomic<bool> non_portable_cluster = false;
+    Atomic<void (*)(const void* function, void** arguments)> prepare_untyped = nullptr;
+    Atomic<const ParameterSize*> parameters = nullptr;  // set together with prepare_untyped
+    Atomic<unsigned> times_repeated = 0;                // see order_check.hpp
+    Atomic<bool> polls = false;
 
   private:
     template <class T>

@@ -1,8 +1,6 @@
 // Occupancy beyond cuda_on_cpu/kernel_api.h.
 #pragma once
 
-#include <algorithm>
-
 #include "cuda_on_cpu/kernel_api.h"
 
 template <class Function>
@@ -31,8 +29,8 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* min_grid, int* b
     int most = 0;
     *block_size = 0;
     *min_grid = 0;
-    const int top =
-        limit > 0 ? std::min(limit, attributes.maxThreadsPerBlock) : attributes.maxThreadsPerBlock;
+    const bool limited = limit > 0 && limit < attributes.maxThreadsPerBlock;
+    const int top = limited ? limit : attributes.maxThreadsPerBlock;
     for (int threads = top; error == cudaSuccess && threads > 0; threads = (threads - 1) / 32 * 32) {
         int blocks = 0;
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads,
@@ -57,7 +55,8 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Function* k
         error = cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, 0);
     if (error != cudaSuccess || blocks < 1) return error == cudaSuccess ? cudaErrorInvalidValue : error;
     const int share = all / blocks / 128 * 128 - reserved - static_cast<int>(attributes.sharedSizeBytes);
-    *bytes = static_cast<size_t>(std::clamp(share, 0, attributes.maxDynamicSharedSizeBytes));
+    const int most = attributes.maxDynamicSharedSizeBytes;
+    *bytes = static_cast<size_t>(share < 0 ? 0 : share > most ? most : share);
     return cudaSuccess;
 }
 

@@ -5,7 +5,6 @@
 // calls spin_hint(), as the operations of <cuda/atomic> do.
 #pragma once
 
-#include <atomic>
 #include <type_traits>
 
 #include "cuda_on_cpu/atomics.h"
@@ -33,8 +32,8 @@ namespace cuda_on_cpu {
 
 // The memory order of an operation: a constant, which the compiler checks.
 struct AtomicOrder {
-    std::memory_order value;
-    consteval AtomicOrder(int order) : value(static_cast<std::memory_order>(order)) {
+    MemoryOrder value;
+    consteval AtomicOrder(int order) : value(static_cast<MemoryOrder>(order)) {
         if (order < __NV_ATOMIC_RELAXED || order > __NV_ATOMIC_SEQ_CST)
             throw "the memory order is not one of __NV_ATOMIC_...";
     }
@@ -65,10 +64,10 @@ __forceinline__ void announce(AtomicScope scope) {
 }
 
 // The stronger one of the two orders of a compare-and-exchange applies.
-constexpr std::memory_order stronger(std::memory_order success, std::memory_order failure) {
-    const bool acquires = success == std::memory_order_acquire || failure == std::memory_order_acquire;
-    const bool releases = success == std::memory_order_release || failure == std::memory_order_release;
-    if (acquires && releases) return std::memory_order_acq_rel;
+constexpr MemoryOrder stronger(MemoryOrder success, MemoryOrder failure) {
+    const bool acquires = success == MemoryOrder::acquire || failure == MemoryOrder::acquire;
+    const bool releases = success == MemoryOrder::release || failure == MemoryOrder::release;
+    if (acquires && releases) return MemoryOrder::acq_rel;
     return success > failure ? success : failure;
 }
 
@@ -109,28 +108,28 @@ __forceinline__ auto& bits_of(T* address) {
 }
 
 template <class Bits>
-__forceinline__ Bits atomic_load(Bits& place, std::memory_order order, AtomicScope scope) {
+__forceinline__ Bits atomic_load(Bits& place, MemoryOrder order, AtomicScope scope) {
     spin_hint();
     announce(scope);
     if constexpr (sizeof(Bits) == 16) {
         return load_16_bytes(&place, order);
     } else {
-        return std::atomic_ref<Bits>(place).load(order);
+        return AtomicWord<Bits>(place).load(order);
     }
 }
 
 template <class Bits>
-__forceinline__ void atomic_store(Bits& place, Bits value, std::memory_order order, AtomicScope scope) {
+__forceinline__ void atomic_store(Bits& place, Bits value, MemoryOrder order, AtomicScope scope) {
     announce(scope);
     if constexpr (sizeof(Bits) == 16) {
         store_16_bytes(&place, value, order);
     } else {
-        std::atomic_ref<Bits>(place).store(value, order);
+        AtomicWord<Bits>(place).store(value, order);
     }
 }
 
 template <class Bits>
-__forceinline__ Bits atomic_exchange(Bits& place, Bits value, std::memory_order order, AtomicScope scope) {
+__forceinline__ Bits atomic_exchange(Bits& place, Bits value, MemoryOrder order, AtomicScope scope) {
     static_assert(sizeof(Bits) >= 4, "an atomic exchange needs a type of 4, 8 or 16 bytes");
     note(AtomicKind::ordered, &place);
     if constexpr (sizeof(Bits) == 16) {
@@ -139,15 +138,15 @@ __forceinline__ Bits atomic_exchange(Bits& place, Bits value, std::memory_order 
         return old;
     } else {
         announce(scope);
-        const Bits old = std::atomic_ref<Bits>(place).exchange(value, order);
+        const Bits old = AtomicWord<Bits>(place).exchange(value, order);
         if (old == value) spin_hint();
         return old;
     }
 }
 
 template <class Bits>
-__forceinline__ bool atomic_compare_exchange(Bits& place, Bits& expected, Bits desired,
-                                             std::memory_order order, AtomicScope scope) {
+__forceinline__ bool atomic_compare_exchange(Bits& place, Bits& expected, Bits desired, MemoryOrder order,
+                                             AtomicScope scope) {
     static_assert(sizeof(Bits) >= 2, "an atomic compare-and-exchange needs a type of 2, 4, 8 or 16 bytes");
     note(AtomicKind::ordered, &place);
     bool equal;
@@ -158,7 +157,7 @@ __forceinline__ bool atomic_compare_exchange(Bits& place, Bits& expected, Bits d
         expected = found;
     } else {
         announce(scope);
-        equal = std::atomic_ref<Bits>(place).compare_exchange_strong(expected, desired, order);
+        equal = AtomicWord<Bits>(place).compare_exchange_strong(expected, desired, order);
     }
     if (!equal) spin_hint();
     return equal;
@@ -166,12 +165,12 @@ __forceinline__ bool atomic_compare_exchange(Bits& place, Bits& expected, Bits d
 
 // *address = change(*address) in one step; returns what was there before.
 template <class T, class Change>
-__forceinline__ T atomic_change(T* address, std::memory_order order, AtomicScope scope, Change change) {
+__forceinline__ T atomic_change(T* address, MemoryOrder order, AtomicScope scope, Change change) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "this atomic function needs a type of 4 or 8 bytes");
     note(AtomicKind::ordered, address);
-    std::atomic_ref<T> target(*address);
+    AtomicWord<T> target(*address);
     announce(scope);
-    T old = target.load(std::memory_order_relaxed);
+    T old = target.load(MemoryOrder::relaxed);
     T now = change(old);
     while (!target.compare_exchange_weak(old, now, order))
         now = change(old);
@@ -303,7 +302,7 @@ CUDA_ON_CPU_ATOMIC(xor, is_integral_v, "an integer", old ^ value)
 
 __forceinline__ void __nv_atomic_thread_fence(cuda_on_cpu::AtomicOrder order,
                                               cuda_on_cpu::AtomicScope scope = {}) {
-    if (order.value == std::memory_order_relaxed) return;
+    if (order.value == cuda_on_cpu::MemoryOrder::relaxed) return;
     if (scope.value == __NV_THREAD_SCOPE_THREAD || scope.value == __NV_THREAD_SCOPE_BLOCK)
         __threadfence_block();
     else

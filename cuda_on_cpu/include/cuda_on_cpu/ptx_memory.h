@@ -3,8 +3,6 @@
 // have no effect here.
 #pragma once
 
-#include <atomic>
-
 #include "cuda_on_cpu/atomics.h"
 #include "cuda_on_cpu/ptx_float.h"
 #include "cuda_on_cpu/thread.h"
@@ -100,9 +98,9 @@ __forceinline__ void fence() {
 
 // For one access at once (inspected_scope.h).
 template <Scope kScope, class Word>
-__forceinline__ std::atomic_ref<Word> atomic_at(Word& word) {
+__forceinline__ AtomicWord<Word> atomic_at(Word& word) {
     next_atomic_in_block(kScope == Scope::cta);
-    return std::atomic_ref(word);
+    return AtomicWord(word);
 }
 
 // Flags of accesses to memory that other threads may write at the same time; kPolled: a thread may
@@ -119,14 +117,14 @@ __forceinline__ void ld_vector(Bits<T> (&d)[kCount], std::uint64_t address, Site
     void* const place = place_of<T, kCount, kSpace>(address, site);
     if constexpr (kPolled<F>) poll();
     // Each asm statement loads from memory again.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if constexpr (kAtomic<F> && sizeof d <= 8) {
         const Word<8 * sizeof d> word =
-            atomic_at<kScope>(*static_cast<Word<8 * sizeof d>*>(place)).load(std::memory_order_relaxed);
+            atomic_at<kScope>(*static_cast<Word<8 * sizeof d>*>(place)).load(MemoryOrder::relaxed);
         std::memcpy(d, &word, sizeof d);
     } else if constexpr (kAtomic<F>) {
         for (int i = 0; i < kCount; ++i)
-            d[i] = atomic_at<kScope>(static_cast<Bits<T>*>(place)[i]).load(std::memory_order_relaxed);
+            d[i] = atomic_at<kScope>(static_cast<Bits<T>*>(place)[i]).load(MemoryOrder::relaxed);
     } else {
         const auto access = *static_cast<Access<Bits<T>, kCount>*>(place);
         std::memcpy(d, &access, sizeof d);
@@ -157,18 +155,16 @@ __forceinline__ void st_vector(std::uint64_t address, List<Bits<T>, kCount> valu
     if constexpr (kAtomic<F> && sizeof values <= 8) {
         Word<8 * sizeof values> word;
         std::memcpy(&word, &values, sizeof word);
-        atomic_at<kScope>(*static_cast<Word<8 * sizeof values>*>(place))
-            .store(word, std::memory_order_relaxed);
+        atomic_at<kScope>(*static_cast<Word<8 * sizeof values>*>(place)).store(word, MemoryOrder::relaxed);
     } else if constexpr (kAtomic<F>) {
         for (int i = 0; i < kCount; ++i)
-            atomic_at<kScope>(static_cast<Bits<T>*>(place)[i])
-                .store(values.word[i], std::memory_order_relaxed);
+            atomic_at<kScope>(static_cast<Bits<T>*>(place)[i]).store(values.word[i], MemoryOrder::relaxed);
     } else {
         Access<Bits<T>, kCount> access;
         std::memcpy(&access, &values, sizeof values);
         *static_cast<Access<Bits<T>, kCount>*>(place) = access;
     }
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 template <class T, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ void st(std::uint64_t address, Bits<T> value, Site site = Site::here()) {
@@ -228,9 +224,9 @@ __forceinline__ Bits<T> atom(std::uint64_t address, Bits<T> b, Site site = Site:
     fence_before<F, kScope>();
     Bits<T> old;
     if constexpr (kOp == Op::add && !T::kFloat) {
-        old = atomic_at<kScope>(*place).fetch_add(b, std::memory_order_relaxed);
+        old = atomic_at<kScope>(*place).fetch_add(b, MemoryOrder::relaxed);
     } else if constexpr (kOp == Op::exch) {
-        old = atomic_at<kScope>(*place).exchange(b, std::memory_order_relaxed);
+        old = atomic_at<kScope>(*place).exchange(b, MemoryOrder::relaxed);
     } else {
         next_atomic_in_block(kScope == Scope::cta);
         old = fetch_and_change(place, [b](Bits<T> before) { return changed<T, kOp>(before, b); });
@@ -248,7 +244,7 @@ __forceinline__ Bits<T> atom_cas(std::uint64_t address, Bits<T> expected, Bits<T
     note(AtomicKind::ordered, place);
     fence_before<F, kScope>();
     Bits<T> old = expected;
-    atomic_at<kScope>(*place).compare_exchange_strong(old, desired, std::memory_order_relaxed);
+    atomic_at<kScope>(*place).compare_exchange_strong(old, desired, MemoryOrder::relaxed);
     if (old != expected || desired == expected) spin_hint();
     fence_after<F, kScope>();
     return old;

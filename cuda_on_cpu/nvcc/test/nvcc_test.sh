@@ -364,6 +364,20 @@ echo 'int main() { not_declared(); }' >wrong.cu
     echo '__global__ void add() { printf("sum %d\n", N + T); }'
     echo 'int main() { add<<<1, 1>>>(); return cudaDeviceSynchronize(); }'
 } >letters.cu
+# Names that <algorithm>, <array>, <atomic>, <string>, <vector> and <mutex> would declare in std.
+names=(array atomic count find lock_guard min_element mutex popcount search sort string transform unique vector)
+{
+    echo 'using namespace std;'
+    printf '__device__ int %s;\n' "${names[@]}"
+    echo '__global__ void change() {'
+    printf '    atomicAdd(&%s, 1);\n' "${names[@]}"
+    echo '}'
+    echo 'int main() { change<<<1, 1>>>(); return cudaDeviceSynchronize(); }'
+} >names.cu
+{
+    printf '#include <%s>\n' algorithm array stdexcept string vector
+    echo 'int main() { std::vector<std::string> v(std::array<int, 1>{2}[0]); std::sort(v.begin(), v.end()); return v.size() != 2; }'
+} >included.cu
 
 failures=0
 # Runs a command, then compares: its exit code, a part of what it prints, and the files that it has made.
@@ -505,6 +519,9 @@ expect 'a macro' 0 '' greeting "$nvcc" -DGREETING='"good morning"' hello.cu -o g
 expect 'the macro counts' 0 'good morning from thread 0' '' ../greeting
 expect 'macros of one letter' 0 '' letters "$nvcc" -DN=4096 -DT=16 -DB=1 -DK letters.cu -o letters
 expect 'are none in the headers' 0 'sum 4112' '' ../letters
+expect 'names of standard headers, for variables' 0 '' names "$nvcc" names.cu -o names
+expect 'standard headers that a program includes' 0 '' included "$nvcc" included.cu -o included
+expect 'and that it uses' 0 '' '' ../included
 expect 'options for the host compiler' 0 '' openmp "$nvcc" -Xcompiler -Wall,-fopenmp hello.cu -o openmp
 expect '__CUDA_ARCH__ is 900' 0 '' architecture "$nvcc" architecture.cu -o architecture
 expect 'in device code' 0 'is 900' '' ../architecture

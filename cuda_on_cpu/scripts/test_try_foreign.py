@@ -131,6 +131,17 @@ class Runs(unittest.TestCase):
         self.assertEqual(classify_run("FAILED", 0, False)[0], "wrong")
         self.assertEqual(classify_run("done\nlast words", 3, False), ("exit", "exit code 3: last words"))
 
+    def test_findings_of_an_inspection(self):
+        lines = (
+            "PASSED\ncuda_on_cpu: inspected k: 2 blocks of 64 threads\n"
+            "  FINDING uninitialised_read (3): a.cu:4: ...\n    thread (0, 0, 0) of block (0, 0, 0)\n"
+            "  FINDING race (1): a.cu:3: ...\n  FINDING race (1): a.cu:5: ...\n"
+            "cuda_on_cpu: inspection: 3 findings\n"
+        )
+        self.assertEqual(classify_run(lines, 0, False), ("found", "race, uninitialised_read"))
+        clean = "PASSED\ncuda_on_cpu: inspected k: 2 blocks of 64 threads\ncuda_on_cpu: inspection: 0 findings\n"
+        self.assertEqual(classify_run(clean, 0, False)[0], "verified")
+
     def test_a_signal(self):
         self.assertEqual(classify_run("begin", -11, False), ("crash", "SIGSEGV: begin"))
         self.assertEqual(classify_run("", 136, False), ("crash", "SIGFPE"))

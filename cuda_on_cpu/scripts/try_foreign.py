@@ -6,6 +6,7 @@ prints a table of what came of it.
     try_foreign.py -I ~/src/cuda-samples/Common ~/src/cuda-samples/Samples --exclude '*/4_CUDA_Libraries/*'
     try_foreign.py DIRECTORY --projects             directories with a CMakeLists.txt or a Makefile, built as they say
     try_foreign.py DIRECTORY --order both --markdown table.md --json results.json
+    try_foreign.py DIRECTORY --nvcc-option=--inspect --order both      what an inspection finds in them
     try_foreign.py DIRECTORY --only P2P --set CUDA_ON_CPU_DEVICES=2    programs that ask for a second GPU
 
 A program is a source with a main(). It is compiled alone; where the linker then misses a function,
@@ -20,6 +21,7 @@ What came of a program is one of
     ran         it ended with exit code 0 and says nothing of them
     wrong       it says that its results are wrong
     nan         it prints NaN
+    found       its inspection has findings, which are named; otherwise it has ended as one of the above
     reported    the stand-in has reported a mistake of the program, or something that it does not have
     exit        another exit code
     usage       it wants arguments or files that it was not given
@@ -56,6 +58,7 @@ CLASSES = (
     "ran",
     "wrong",
     "nan",
+    "found",
     "reported",
     "exit",
     "usage",
@@ -155,6 +158,7 @@ STAND_IN = re.compile(r"^cuda_on_cpu: (?!inspect)(.*)$", re.MULTILINE)
 NOTE = re.compile(
     r"^cuda_on_cpu: [^\n]*(?:CUDA 13 has this no more|: still running after \d+ s,)[^\n]*$", re.MULTILINE
 )
+FINDING = re.compile(r"^\s+FINDING (\w+) \(\d+\):", re.MULTILINE)
 MAIN = re.compile(
     r"(?:^|[;}\s])(?:int|void|auto|signed)\s+(?:__cdecl\s+|CUDARTAPI\s+)?main\s*\(|^\s*main\s*\(",
     re.MULTILINE,
@@ -286,6 +290,9 @@ def classify_run(output, exit_code, timed_out, busy_share=0.0):
         if number == signal.SIGABRT and "Assertion" in output and not reported:
             return "wrong", first_match(re.compile("Assertion"), output)
         return "crash", f"{names.get(number, number)}: {reported or last}".rstrip(": ")
+    findings = sorted(set(FINDING.findall(output)))
+    if findings:
+        return "found", ", ".join(findings)
     kind, reason = verdict(STAND_IN.sub("", output))
     if reported and kind != "verified":
         return "reported", reported

@@ -568,6 +568,7 @@ def run_all(program, name, scratch, options):
         for order in options.orders:
             environment = {
                 "CUDA_ON_CPU_ORDER": order,
+                "CUDA_ON_CPU_BLOCKS": order,
                 "CUDA_ON_CPU_NOTICE": str(max(1, int(options.run_limit * 0.6))),
                 **options.environment,
             }
@@ -840,7 +841,7 @@ def parse(arguments):
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="programs at the same time")
     parser.add_argument(
-        "--order", choices=("ascending", "descending", "both"), default="ascending", help="of lanes and warps"
+        "--order", choices=("ascending", "descending", "both"), default="ascending", help="of lanes, warps and blocks"
     )
     parser.add_argument(
         "--arguments",

@@ -71,11 +71,12 @@ __forceinline__ void store_16_bytes(T* address, const T& value,
 
 // *address = change(*address) in one step; returns what was there before.
 template <class T, class Change>
-__forceinline__ T fetch_and_change(T* address, Change change) {
+__forceinline__ T fetch_and_change(T* address, Change change,
+                                   std::memory_order order = std::memory_order_relaxed) {
     std::atomic_ref<T> target(*address);
     T old = target.load(std::memory_order_relaxed);
     T now = change(old);
-    while (!target.compare_exchange_weak(old, now, std::memory_order_relaxed))
+    while (!target.compare_exchange_weak(old, now, order))
         now = change(old);
     if (old == now && !result_unused) poll();
     return old;

@@ -374,6 +374,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     barriers_ = ended_after_a_barrier_ = 0;
     atomics_.clear();
     loaded_.clear();
+    loaded_before_barrier_ = {};
     // Discard leftovers of a block that failed.
     in_turn_.fill({});
     reads_.note_all([](const Run&, Address) {});
@@ -387,7 +388,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     shared_.begin_block();
     if (copies_.size() < threads_) copies_.resize(threads_);
     took_lock_.assign(threads_ / kLanes * kLanes + kLanes, false);
-    compares_ = false;
+    takes_lock_ = false;
     for (Copies& copies : copies_) {
         copies.group = 0;
         copies.pending.clear();
@@ -754,12 +755,9 @@ void BlockChecks::volatile_access(AccessKind kind, const volatile void* address,
         kind = is_load ? AccessKind::atomic_load : AccessKind::atomic_store;
     } else {
         kind = is_load ? AccessKind::volatile_load : AccessKind::volatile_store;
-        // Neither compilers nor GPUs move a volatile access before the last load of a flag. A lock
-        // (compare-and-swap) needs its fence.
-        if ((!loaded_.empty() || order_.any_to_acquire()) && !took_lock_[running_thread()]) {
-            note_reads();
-            acquire_loaded(running_thread());
-        }
+        // Neither compilers nor GPUs move a volatile access before the last load of another word, a
+        // flag. A lock needs its fence.
+        acquire_flags(running_thread(), byte);
     }
     before_atomic(kind, address, bytes, __ATOMIC_RELAXED, place);
     if (is_load) volatile_load_ = byte;  // the load is performed after this returns
@@ -769,7 +767,7 @@ void BlockChecks::before_compare_and_swap(const volatile void* address, unsigned
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr || !watched_) return;
     const unsigned thread = running_thread();
-    compares_ = true;
+    takes_lock_ = true;
     std::erase_if(load_races_, [&](const LoadRace& race) {
         return race.access.thread == thread && race.access.address == byte && race.access.bytes == bytes;
     });
@@ -786,18 +784,27 @@ void BlockChecks::before_compare_and_swap(const volatile void* address, unsigned
 // that reads the operation's effect is therefore ordered after everything that was released.
 void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, unsigned bytes,
                                 int memory_order, Place place) {
+    const bool takes_lock = std::exchange(takes_lock_, false);
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
     settle();
     if (!load_races_.empty()) note_load_races();
     if (touches_) touch(kind, byte, bytes, place);
     const unsigned thread = running_thread();
-    if (writes(kind) && releases(memory_order)) {
+    const bool released_here = writes(kind) && releases(memory_order);
+    BlockClock before;
+    SharedClock released;
+    if (released_here) {
         note_reads();  // they come before what is released
-        fence_to_release(thread, !of_block(kind));
+        if (!of_block(kind)) {
+            if (!launch_->any_fence) launch_->any_fence = true;
+            before = order_.before(thread);
+        }
+        released = order_.release_once(thread);
+    } else if (writes(kind)) {
+        released = order_.released(thread);
     }
-    const bool compares = std::exchange(compares_, false);
-    if (is_atomic(kind) && reads(kind)) took_lock_[thread] = compares;
+    if (is_atomic(kind) && reads(kind)) took_lock_[thread] = takes_lock;
     // In shared memory, and without a fence, it does not order reads of device memory.
     if (launch_->any_fence || !atomics_.empty() || order_.any_released() ||
         !is_shared(page_for(byte, place).memory))
@@ -805,7 +812,6 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     check(kind, byte, bytes, place, true);
     const bool for_others = !of_block(kind) && orders_blocks(byte);
     if (watched_) {
-        const SharedClock released = writes(kind) ? order_.released(thread) : nullptr;
         if (released != nullptr || !atomics_.empty()) {
             SharedClock& here = atomics_[byte];
             if (reads(kind)) {
@@ -816,12 +822,13 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
                 }
             }
             here = join(here, released);
-            if (released != nullptr && !for_others) others_.pass_on(thread);
+            if (released != nullptr && !for_others) pass_on(thread);
         }
     }
     if (!writes(kind) || !for_others) return;
-    global_shadow().at_atomic(byte, generation_,
-                              [&](SharedBlockClocks& here) { here = others_.release(thread, here); });
+    global_shadow().at_atomic(byte, generation_, [&](SharedBlockClocks& here) {
+        here = released_here ? others_.release(thread, before, here) : others_.release(thread, here);
+    });
 }
 
 void BlockChecks::after_atomic(AccessKind kind, const volatile void* address, int memory_order) {
@@ -837,7 +844,8 @@ void BlockChecks::after_atomic(AccessKind kind, const volatile void* address, in
         } else if (here != nullptr) {
             constexpr std::size_t kMany = 4096;
             if (loaded_.size() >= kMany) acquire_loaded();
-            loaded_[{running_thread(), byte}] = here;
+            const unsigned thread = running_thread();
+            loaded_[{thread, byte}] = {here, took_lock_[thread] && is_atomic(kind)};
         }
     });
 }
@@ -865,18 +873,81 @@ void BlockChecks::fence(bool for_other_blocks) {
 void BlockChecks::fence_to_release(unsigned thread, bool for_other_blocks) {
     if (for_other_blocks) {
         if (!launch_->any_fence) launch_->any_fence = true;
-        others_.fence(thread, order_.epoch(thread), order_.phase_start(), order_.known_of_warp(thread));
+        others_.fence(thread, order_.before(thread));
     }
     order_.fence_to_release(thread);
 }
 
 void BlockChecks::acquire_loaded(unsigned thread) {
     order_.fence_to_acquire(thread);
-    const auto begin = loaded_.lower_bound({thread, 0});
-    auto end = begin;
-    for (; end != loaded_.end() && end->first.first == thread; ++end)
-        others_.acquire(thread, end->second);
+    const auto [begin, end] = loaded_by(thread);
+    for (auto one = begin; one != end; ++one)
+        others_.acquire(thread, one->second.clocks);
     loaded_.erase(begin, end);
+    for (LoadedBeforeBarrier& before : loaded_before_barrier_)
+        before.acquire(thread, others_);
+}
+
+void BlockChecks::acquire_flags(unsigned thread, Address except) {
+    const LoadedBeforeBarrier& before_barrier = loaded_before_barrier_[kFlags];
+    if (loaded_.empty() && before_barrier.clocks == nullptr && !order_.any_to_acquire()) return;
+    note_reads();
+    if (!took_lock_[thread]) order_.fence_to_acquire(thread);
+    const auto [begin, end] = loaded_by(thread);
+    for (auto one = begin; one != end;) {
+        if (one->second.of_lock || one->first.second == except) {
+            ++one;
+            continue;
+        }
+        others_.acquire(thread, one->second.clocks);
+        one = loaded_.erase(one);
+    }
+    loaded_before_barrier_[kFlags].acquire(thread, others_);
+}
+
+// After a barrier, what a thread has loaded before it is acquired by the next fence of any thread,
+// for that thread: see races.hpp.
+void BlockChecks::keep_loaded_for_block() {
+    for (LoadedBeforeBarrier& before : loaded_before_barrier_) {
+        // The barrier has just passed on to all threads what one has acquired.
+        if (before.acquired) before = {};
+    }
+    for (const auto& [place, loaded] : std::exchange(loaded_, {}))
+        keep_for_block(loaded);
+}
+
+void BlockChecks::keep_for_block(const Loaded& loaded) {
+    LoadedBeforeBarrier& before = loaded_before_barrier_[loaded.of_lock ? kLocks : kFlags];
+    before = {join(before.clocks, loaded.clocks), {}};
+}
+
+// The thread arrives at a barrier of some threads, or releases to some. What it has acquired,
+// loaded and fenced counts for the whole block, which errs towards "ordered".
+void BlockChecks::pass_on(unsigned thread) {
+    others_.pass_on(thread);
+    if (loaded_.empty()) return;
+    const auto [begin, end] = loaded_by(thread);
+    for (auto one = begin; one != end; ++one)
+        keep_for_block(one->second);
+    loaded_.erase(begin, end);
+}
+
+bool BlockChecks::has_loaded(unsigned thread, const Earlier& earlier) {
+    const auto covers = [&](const SharedBlockClocks& clocks) {
+        return GridOrder::covers(clocks, earlier.block, earlier.thread, earlier.epoch);
+    };
+    const auto [begin, end] = loaded_by(thread);
+    return std::any_of(begin, end, [&](const auto& one) { return covers(one.second.clocks); }) ||
+           std::ranges::any_of(loaded_before_barrier_, covers, &LoadedBeforeBarrier::clocks);
+}
+
+void BlockChecks::LoadedBeforeBarrier::acquire(unsigned thread, GridOrder& order) {
+    if (clocks == nullptr) return;
+    if (acquired_by.size() <= thread) acquired_by.resize(thread + 1, false);
+    if (acquired_by[thread]) return;
+    acquired_by[thread] = true;
+    acquired = true;
+    order.acquire(thread, clocks);
 }
 
 // One lane has polled a flag, and then its warp meets: a fence of any lane behind that is enough,
@@ -887,14 +958,14 @@ void BlockChecks::share_loaded(unsigned warp, LaneMask lanes) {
     const auto begin = loaded_.lower_bound({warp * kLanes, 0});
     const auto end = loaded_.lower_bound({(warp + 1) * kLanes, 0});
     if (begin == end || std::next(begin) != end || (lanes >> begin->first.first % kLanes & 1) == 0) return;
-    const auto [place, clocks] = *begin;
+    const auto [place, loaded] = *begin;
     for (LaneMask left = lanes; left != 0; left &= left - 1)
-        loaded_[{warp * kLanes + static_cast<unsigned>(std::countr_zero(left)), place.second}] = clocks;
+        loaded_[{warp * kLanes + static_cast<unsigned>(std::countr_zero(left)), place.second}] = loaded;
 }
 
 void BlockChecks::acquire_loaded() {
-    for (const auto& [place, clocks] : std::exchange(loaded_, {}))
-        others_.acquire(clocks);
+    for (const auto& [place, loaded] : std::exchange(loaded_, {}))
+        others_.acquire(loaded.clocks);
 }
 
 void BlockChecks::notify(const Event& event) {
@@ -920,7 +991,7 @@ void BlockChecks::on(const event::BarrierArrived& event) {
 void BlockChecks::on(const event::SplitBarrierArrived& event) {
     settle();
     note_reads();
-    others_.pass_on(event.thread);
+    pass_on(event.thread);
     split_barrier_ = true;
     order_.arrive(event.thread);
 }
@@ -932,8 +1003,8 @@ void BlockChecks::on(const event::BarrierReleased&) {
         order_.all_arrived();
         return;
     }
-    acquire_loaded();
-    others_.barrier(order_.latest());
+    others_.barrier();
+    keep_loaded_for_block();
     order_.barrier();
     atomics_.clear();
     ++barriers_;
@@ -964,7 +1035,7 @@ void BlockChecks::on(const event::CollectiveCompleted& event) {
 void BlockChecks::on(const event::BlocksBarrierArrived& event) {
     settle();
     note_reads();
-    others_.pass_on(event.thread);
+    pass_on(event.thread);
     if (event.barrier == grid_barrier_) return;
     if (launch_->clusters()) {
         if (!in_cluster_.empty()) arrive_in_cluster(event.thread, event.phase);
@@ -1002,7 +1073,7 @@ void BlockChecks::on(const event::ArrivalBarrierBegun& event) {
 void BlockChecks::on(const event::ArrivalBarrierArrived& event) {
     settle();
     note_reads();
-    others_.pass_on(event.thread);
+    pass_on(event.thread);
     order_.arrive(event.thread, event.barrier);
 }
 
@@ -1019,7 +1090,7 @@ void BlockChecks::on(const event::ArrivalBarrierLeft& event) {
 void BlockChecks::on(const event::MbarrierArrived& event) {
     settle();
     note_reads();
-    others_.pass_on(event.thread);
+    pass_on(event.thread);
     order_.arrive(event.thread, event.barrier, event.parity);
 }
 
@@ -1028,7 +1099,7 @@ void BlockChecks::on(const event::MbarrierArrived& event) {
 void BlockChecks::on(const event::RemoteMbarrierArrived& event) {
     settle();
     note_reads();
-    others_.pass_on(event.thread);
+    pass_on(event.thread);
     hand_over_in_cluster(event.thread);
     const BlockClock own = order_.release(event.thread);
     launch_->at_mbarrier(event.barrier, [&](LaunchChecks::BlockPhases& there) {
@@ -1282,6 +1353,10 @@ void BlockChecks::note_race(const Access& access, const Earlier& earlier, Addres
     Party other = party(earlier.thread, earlier.place);
     if (between_blocks) other.block = launch_->block(earlier.block);
     const Party self = party(access.thread, access.place);
+    const bool no_acquire = between_blocks && has_loaded(access.thread, earlier);
+    static const std::string kNoAcquire =
+        ": behind the atomic access that stands between the two, there is no __threadfence() and no "
+        "memory_order_acquire";
     launch_->findings().add(
         between_blocks ? "race_between_blocks" : "race", self, other, [&](RawFinding& finding) {
             const auto name_of = [&](const Party& party) {
@@ -1290,7 +1365,7 @@ void BlockChecks::note_race(const Access& access, const Earlier& earlier, Addres
             };
             finding.message = describe(where) + ": " + verb(earlier.kind) + " by " + name_of(other) + ", " +
                               verb(access.kind) + " by " + name_of(self) + ", in no order" +
-                              advice(earlier.kind, access.kind, between_blocks);
+                              (no_acquire ? kNoAcquire : advice(earlier.kind, access.kind, between_blocks));
         });
 }
 

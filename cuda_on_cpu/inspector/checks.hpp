@@ -170,6 +170,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // A plain load of the word by this thread that nothing else has followed but plain accesses
     // only gives the value with which the word is compared, so it is no access of its own.
     void before_compare_and_swap(const volatile void* address, unsigned bytes);
+    void before_exchange() { takes_lock_ = true; }
     // Volatile accesses order as relaxed atomic ones do, but two of them conflict. With
     // CUDA_ON_CPU_VOLATILE=atomic they count as atomic.
     void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
@@ -297,6 +298,12 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void fence_to_release(unsigned thread, bool for_other_blocks);
     void acquire_loaded();
     void acquire_loaded(unsigned thread);
+    // Only what atomic accesses other than those that take a lock have loaded, of other words.
+    void acquire_flags(unsigned thread, Address except);
+    void keep_loaded_for_block();
+    // Would the thread be ordered after it if it had fenced?
+    bool has_loaded(unsigned thread, const Earlier& earlier);
+    void pass_on(unsigned thread);
     void share_loaded(unsigned warp, LaneMask lanes);
     bool orders_blocks(Address byte);
     // Finishes those checks of the last access that needed its result.
@@ -373,11 +380,31 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // The clocks that the block's atomic accesses have released, by address.
     std::unordered_map<Address, SharedClock> atomics_;
     // The clocks of other blocks at the addresses that a thread has read with relaxed operations.
-    // They are acquired at its next fence or, erring towards "ordered", at the block's next
-    // barrier.
-    std::map<std::pair<unsigned, Address>, SharedBlockClocks> loaded_;
-    // Is the next atomic access a compare-and-swap; was each thread's last one that read?
-    bool compares_ = false;
+    // They are acquired at its next fence.
+    struct Loaded {
+        SharedBlockClocks clocks;
+        bool of_lock = false;
+    };
+    using LoadedAt = std::map<std::pair<unsigned, Address>, Loaded>;
+    LoadedAt loaded_;
+    std::pair<LoadedAt::iterator, LoadedAt::iterator> loaded_by(unsigned thread) {
+        return {loaded_.lower_bound({thread, 0}), loaded_.lower_bound({thread + 1, 0})};
+    }
+    // What threads of the block have read so before a barrier of the block, and which threads have
+    // acquired it since.
+    struct LoadedBeforeBarrier {
+        SharedBlockClocks clocks;
+        std::vector<bool> acquired_by;
+        bool acquired = false;
+
+        void acquire(unsigned thread, GridOrder& order);
+    };
+    void keep_for_block(const Loaded& loaded);
+    enum { kFlags, kLocks };
+    std::array<LoadedBeforeBarrier, 2> loaded_before_barrier_;
+    // May the next atomic access take a lock: is it a compare-and-swap or an exchange? Was each
+    // thread's last one that read?
+    bool takes_lock_ = false;
     std::vector<bool> took_lock_;
     bool split_barrier_ = false;
     Site barrier_site_{"", 0};

@@ -68,6 +68,10 @@ void before_compare_and_swap(const volatile void* address, unsigned bytes) {
     if (auto* checks = checking; checks != nullptr) checks->before_compare_and_swap(address, bytes);
 }
 
+void before_exchange() {
+    if (auto* checks = checking; checks != nullptr) checks->before_exchange();
+}
+
 // A load and the compare-and-swap that follows it are one atomic operation.
 void before_retry(const volatile void* address) {
     if (loaded_in_block == address) next_in_block = true;

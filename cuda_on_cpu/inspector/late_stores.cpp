@@ -39,6 +39,7 @@ auto atomic(AccessKind, const volatile void*, unsigned, int, std::uint64_t, Perf
 }
 
 void before_compare_and_swap(const volatile void*, unsigned) {}
+void before_exchange() {}
 void before_retry(const volatile void*) {}
 void fence(bool) {}
 

@@ -12,7 +12,8 @@ unsigned lowest(LaneMask lanes) {
 }
 
 void raise(Clock& clock, const Clock& other) {
-    for (std::size_t i = 0; i < clock.size(); ++i)
+    if (clock.size() < other.size()) clock.resize(other.size(), 0);
+    for (std::size_t i = 0; i < other.size(); ++i)
         clock[i] = std::max(clock[i], other[i]);
 }
 
@@ -119,7 +120,7 @@ void BlockOrder::arrive(unsigned thread, ThreadPhases& barrier) {
         clock[base + i] = std::max(clock[base + i], warp_clock_[thread][i]);
     if (clock_[thread] != nullptr) raise(clock, *clock_[thread]);
     clock[thread] = std::max(clock[thread], epoch_[thread]);
-    latest_ = std::max(latest_, ++epoch_[thread]);
+    advance(thread);
 }
 
 unsigned BlockOrder::copy_engine(const void* barrier) {
@@ -136,17 +137,41 @@ void BlockOrder::wait(unsigned thread, SplitBarrier barrier) {
     acquire(thread, arrivals(barrier).complete);
 }
 
-void BlockOrder::fence_to_release(unsigned thread) {
+// Operations before the last barrier are ordered by phase_start_.
+std::shared_ptr<Clock> BlockOrder::clock_before(unsigned thread) const {
     auto clock = std::make_shared<Clock>(epoch_.size(), 0);
     const unsigned base = thread / kLanes * kLanes;
-    // Operations before the last barrier are ordered by phase_start_.
     for (unsigned i = 0; i < kLanes; ++i)
         (*clock)[base + i] = warp_clock_[thread][i];
     if (clock_[thread] != nullptr) raise(*clock, *clock_[thread]);
     (*clock)[thread] = std::max((*clock)[thread], epoch_[thread]);
-    released_[thread] = inspector::join(released_[thread], clock);
+    return clock;
+}
+
+void BlockOrder::fence_to_release(unsigned thread) {
+    released_[thread] = inspector::join(released_[thread], clock_before(thread));
     any_released_ = true;
-    latest_ = std::max(latest_, ++epoch_[thread]);
+    advance(thread);
+}
+
+SharedClock BlockOrder::release_once(unsigned thread) {
+    SharedClock clock = clock_before(thread);
+    advance(thread);
+    return clock;
+}
+
+BlockClock BlockOrder::before(unsigned thread) const {
+    BlockClock before{.all = phase_start_ - 1, .of_thread = epoch_[thread], .thread = thread};
+    const unsigned warp = thread / kLanes;
+    const Epoch of_warp = known_of_warp(thread);
+    const bool whole_warp = of_warp < warp_joined_[warp];
+    if (whole_warp) {
+        before.of_warp = warp_joined_[warp] - 1;
+        before.warp = warp;
+    }
+    if (clock_[thread] != nullptr || (of_warp >= phase_start_ && !whole_warp))
+        before.by_thread = clock_before(thread);
+    return before;
 }
 
 void BlockOrder::acquire(unsigned thread, const SharedClock& clock) {
@@ -183,7 +208,7 @@ BlockClock BlockOrder::release(unsigned thread) {
     BlockClock released{phase_start_ - 1, epoch_[thread], thread / kLanes};
     if (clock_[thread] != nullptr)
         released.all = std::max(released.all, *std::ranges::max_element(*clock_[thread]));
-    latest_ = std::max(latest_, ++epoch_[thread]);
+    advance(thread);
     return released;
 }
 
@@ -193,35 +218,58 @@ void BlockOrder::acquire(unsigned thread, const BlockClock& released) {
         Epoch& of_lane = (*clock)[released.warp * kLanes + i];
         of_lane = std::max(of_lane, released.of_warp);
     }
+    if (released.of_thread > 0)
+        (*clock)[released.thread] = std::max((*clock)[released.thread], released.of_thread);
+    if (released.by_thread != nullptr) raise(*clock, *released.by_thread);
     acquire(thread, clock);
 }
 
 // --- Between blocks ------------------------------------------------------------------------------
 
 void BlockClock::join(const BlockClock& other) {
-    // There is room for one thread, and for one warp only. The other thread's epoch then counts for
-    // its warp, and the other warp's for the whole block, which errs towards "ordered".
-    const auto add_warp = [this](unsigned of, Epoch epoch) {
-        if (epoch == 0) return;
-        if (of_warp == 0) {
-            of_warp = epoch;
-            warp = of;
-        } else if (of == warp) {
-            of_warp = std::max(of_warp, epoch);
-        } else {
-            all = std::max(all, epoch);
-        }
+    const BlockClock* const one = &other;
+    join(std::span(&one, 1));
+}
+
+// There is room for one warp, and for one thread. Others become entries of by_thread.
+void BlockClock::join(std::span<const BlockClock* const> others) {
+    std::shared_ptr<Clock> entries;
+    const auto raise_entry = [&](unsigned of, Epoch epoch) {
+        if (covers(of, epoch)) return;
+        if (entries == nullptr) entries = std::make_shared<Clock>();
+        if (entries->size() <= of) entries->resize(of + 1, 0);
+        (*entries)[of] = std::max((*entries)[of], epoch);
     };
-    add_warp(other.warp, other.of_warp);
-    if (of_thread == 0) {
-        of_thread = other.of_thread;
-        thread = other.thread;
-    } else if (other.of_thread != 0 && other.thread != thread) {
-        add_warp(other.thread / kLanes, other.of_thread);
-    } else {
-        of_thread = std::max(of_thread, other.of_thread);
+    for (const BlockClock* other : others) {
+        all = std::max(all, other->all);
+        by_thread = inspector::join(by_thread, other->by_thread);
     }
-    all = std::max(all, other.all);
+    for (const BlockClock* other : others) {
+        if (other->of_warp > all) {
+            if (of_warp <= all) {
+                of_warp = other->of_warp;
+                warp = other->warp;
+            } else if (other->warp == warp) {
+                of_warp = std::max(of_warp, other->of_warp);
+            } else {
+                for (unsigned lane = 0; lane < kLanes; ++lane)
+                    raise_entry(other->warp * kLanes + lane, other->of_warp);
+            }
+        }
+        if (other->of_thread > all) {
+            if (of_thread <= all) {
+                of_thread = other->of_thread;
+                thread = other->thread;
+            } else if (other->thread == thread) {
+                of_thread = std::max(of_thread, other->of_thread);
+            } else {
+                raise_entry(other->thread, other->of_thread);
+            }
+        }
+    }
+    if (entries != nullptr) by_thread = inspector::join(by_thread, entries);
+    if (by_thread != nullptr && std::ranges::all_of(*by_thread, [&](Epoch epoch) { return epoch <= all; }))
+        by_thread = nullptr;
 }
 
 SharedBlockClocks join(const SharedBlockClocks& a, const SharedBlockClocks& b) {
@@ -238,49 +286,65 @@ void GridOrder::begin_block(unsigned number) {
     number_ = number;
     clocks_.reset();
     if (std::exchange(any_of_thread_, false)) std::ranges::fill(of_thread_, nullptr);
-    if (fenced_) std::ranges::fill(fenced_thread_, Fenced{});
-    fenced_ = fence_since_barrier_ = false;
-    fenced_all_ = 0;
+    for (const unsigned thread : fenced_threads_)
+        fenced_thread_[thread] = {};
+    fenced_threads_.clear();
+    fenced_block_ = {};
+    fenced_ = false;
 }
 
-void GridOrder::fence(unsigned thread, Epoch now, Epoch phase_start, Epoch of_warp) {
-    if (phase_start > 0) fenced_all_ = std::max(fenced_all_, phase_start - 1);
-    if (thread < kMostThreads) fenced_thread_[thread] = {now, of_warp};
-    fenced_ = fence_since_barrier_ = true;
+void GridOrder::fence(unsigned thread, const BlockClock& before) {
+    fenced_ = true;
+    if (thread >= kMostThreads) return;
+    if (fenced_thread_[thread].is_zero()) fenced_threads_.push_back(thread);
+    fenced_thread_[thread] = before;
 }
 
-void GridOrder::barrier(Epoch last_before) {
-    if (std::exchange(fence_since_barrier_, false)) fenced_all_ = std::max(fenced_all_, last_before);
+void GridOrder::barrier() {
+    if (!fenced_threads_.empty()) {
+        std::vector<const BlockClock*> fenced;
+        for (const unsigned thread : fenced_threads_)
+            fenced.push_back(&fenced_thread_[thread]);
+        fenced_block_.join(fenced);
+        for (const unsigned thread : std::exchange(fenced_threads_, {}))
+            fenced_thread_[thread] = {};
+    }
     if (!std::exchange(any_of_thread_, false)) return;
     for (SharedBlockClocks& acquired : of_thread_)
         clocks_ = inspector::join(clocks_, std::exchange(acquired, nullptr));
 }
 
 void GridOrder::join(unsigned warp, LaneMask lanes) {
-    if (!fenced_ && !any_of_thread_) return;
+    if (fenced_threads_.empty() && !any_of_thread_) return;
     SharedBlockClocks acquired;
-    Fenced fenced;
+    std::array<const BlockClock*, kLanes> of_lanes{};
+    std::size_t count = 0;
     for (LaneMask left = lanes; left != 0; left &= left - 1) {
         const unsigned thread = warp * kLanes + lowest(left);
         acquired = inspector::join(acquired, of_thread_[thread]);
-        fenced.of_warp =
-            std::max({fenced.of_warp, fenced_thread_[thread].of_warp, fenced_thread_[thread].of_thread});
+        if (!fenced_thread_[thread].is_zero()) of_lanes[count++] = &fenced_thread_[thread];
     }
+    BlockClock fenced;
+    fenced.join(std::span(of_lanes.data(), count));
     for (LaneMask left = lanes; left != 0; left &= left - 1) {
         const unsigned thread = warp * kLanes + lowest(left);
         of_thread_[thread] = acquired;
-        fenced_thread_[thread].of_warp = fenced.of_warp;
+        if (count > 0) fence(thread, fenced);
     }
 }
 
 SharedBlockClocks GridOrder::release(unsigned thread, const SharedBlockClocks& at_address) const {
     if (!fenced_ || thread >= kMostThreads) return at_address;
-    const Fenced& own = fenced_thread_[thread];
-    if (number_ != kNotWatched && fenced_all_ == 0 && own.of_thread == 0 && own.of_warp == 0)
-        return at_address;
-    const SharedBlockClocks all =
-        any_of_thread_ ? inspector::join(at_address, of_thread_[thread]) : at_address;
-    return release(BlockClock{fenced_all_, own.of_warp, thread / kLanes, own.of_thread, thread}, all);
+    BlockClock own = fenced_block_;
+    own.join(fenced_thread_[thread]);
+    if (number_ != kNotWatched && own.is_zero()) return at_address;
+    return release(thread, own, at_address);
+}
+
+SharedBlockClocks GridOrder::release(unsigned thread, const BlockClock& own,
+                                     const SharedBlockClocks& at_address) const {
+    const bool has_own = any_of_thread_ && thread < kMostThreads;
+    return release(own, has_own ? inspector::join(at_address, of_thread_[thread]) : at_address);
 }
 
 SharedBlockClocks GridOrder::release(const BlockClock& own, const SharedBlockClocks& at_address) const {
@@ -300,12 +364,9 @@ void GridOrder::acquire(unsigned thread, const SharedBlockClocks& at_address) {
     if (at_address == nullptr) return;
     if (thread >= kMostThreads) return acquire(at_address);
     // What only the block's own threads have released is known exactly (BlockOrder).
-    const auto released = [](const BlockClock& clock) {
-        return clock.all != 0 || clock.of_warp != 0 || clock.of_thread != 0;
-    };
     bool of_others = false;
     for (std::size_t i = 0; i < at_address->size() && !of_others; ++i)
-        of_others = i != number_ && released((*at_address)[i]);
+        of_others = i != number_ && !(*at_address)[i].is_zero();
     if (!of_others) return;
     of_thread_[thread] = inspector::join(of_thread_[thread], at_address);
     any_of_thread_ = true;

@@ -14,12 +14,21 @@
 //
 // An atomic access releases what was fenced before it, and an access to the same address acquires
 // it: at once with a memory order that acquires, otherwise at the thread's next fence. Without
-// fences or such memory orders an atomic access does not order other accesses, as on a GPU.
+// fences or such memory orders an atomic access does not order other accesses, as on a GPU. A
+// memory order that releases is no fence: it releases by this access alone.
+//
+// The fence may be another thread's, if it happens before the releasing access, or after the
+// acquiring one: fences are sequentially consistent (PTX: fence.sc), so of two fences one
+// synchronises with the other. If it were the reader's, the reader's load would happen before the
+// store whose value it has read. What a fence releases is always what happens before the fence
+// itself, so one thread's fence in front of a barrier releases no other thread's writes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -52,19 +61,24 @@ struct Phases {
     }
 };
 
-// A coarse vector clock with three entries for a whole block: an epoch for all its threads, and a
-// later one for a single warp, and for one thread of that warp.
+// A vector clock of a whole block. Most are an epoch for all its threads, a later one for a single
+// warp, and one for a single thread. The others have an entry for each thread besides.
 struct BlockClock {
     Epoch all = 0;
     Epoch of_warp = 0;
     unsigned warp = 0;
     Epoch of_thread = 0;
     unsigned thread = 0;
+    SharedClock by_thread = nullptr;
 
     bool covers(unsigned of, Epoch then) const {
-        return then <= all || (of / kLanes == warp && then <= of_warp) || (of == thread && then <= of_thread);
+        return then <= all || (of / kLanes == warp && then <= of_warp) ||
+               (of == thread && then <= of_thread) ||
+               (by_thread != nullptr && of < by_thread->size() && then <= (*by_thread)[of]);
     }
+    bool is_zero() const { return all == 0 && of_warp == 0 && of_thread == 0 && by_thread == nullptr; }
     void join(const BlockClock& other);
+    void join(std::span<const BlockClock* const> others);
 };
 
 // Happens-before between the threads of one block at a time. Epochs continue to grow from block to
@@ -139,10 +153,12 @@ class BlockOrder {
     void acquire_at_fence(unsigned thread, const SharedClock& clock);
     // Does any thread acquire a clock at its next fence?
     bool any_to_acquire() const { return any_to_acquire_; }
-    // The last epoch of other lanes of its warp that happens before the thread's operations.
-    Epoch known_of_warp(unsigned thread) const;
+    // The clock that an access of the thread with a memory order that releases adds at its address.
+    SharedClock release_once(unsigned thread);
+    // What happens before the thread's current operation, for threads of other blocks.
+    BlockClock before(unsigned thread) const;
 
-    // The same for threads of other blocks, with the coarser clock, which errs towards "ordered".
+    // A release to threads of other blocks, with a coarser clock, which errs towards "ordered".
     BlockClock release(unsigned thread);
     void acquire(unsigned thread, const BlockClock& released);
 
@@ -155,6 +171,11 @@ class BlockOrder {
         return clock == nullptr ? 0 : (*clock)[first];
     }
     void begin_phase();
+    // The last epoch of other lanes of its warp that happens before the thread's operations.
+    Epoch known_of_warp(unsigned thread) const;
+    // What happens before the thread's current operation since the last barrier.
+    std::shared_ptr<Clock> clock_before(unsigned thread) const;
+    void advance(unsigned thread) { latest_ = std::max(latest_, ++epoch_[thread]); }
 
     unsigned threads_ = 0;
     Epoch latest_ = 0;
@@ -182,7 +203,7 @@ class BlockOrder {
     std::unordered_map<const void*, unsigned> copy_engines_;  // in the order of their first copies
 };
 
-// The element-wise maximum.
+// The element-wise maximum. A clock that is shorter has zeros behind its end.
 SharedClock join(const SharedClock& a, const SharedClock& b);
 
 // --- Between blocks ------------------------------------------------------------------------------
@@ -193,13 +214,17 @@ using BlockClocks = std::vector<BlockClock>;
 using SharedBlockClocks = std::shared_ptr<const BlockClocks>;
 
 // Happens-before between a running block and the others of its launch. One object per running
-// block. It is coarser than BlockOrder, and always errs towards "ordered": what threads of a block
-// release is known by warps. What one of them passes on within its block, other than at a barrier
-// or where lanes synchronise, counts as acquired by the whole block. A block that is not watched
-// only passes on the clocks it has acquired.
+// block. It is coarser than BlockOrder, and always errs towards "ordered": what a thread passes on
+// within its block, other than at a barrier or where lanes synchronise, counts as acquired, and as
+// fenced, by the whole block. A block that is not watched only passes on the clocks it has
+// acquired.
 class GridOrder {
   public:
     static constexpr unsigned kNotWatched = ~0u;
+
+    static bool covers(const SharedBlockClocks& clocks, unsigned block, unsigned thread, Epoch then) {
+        return clocks != nullptr && block < clocks->size() && (*clocks)[block].covers(thread, then);
+    }
 
     // `number` is the block's index among the watched blocks of the launch.
     void begin_block(unsigned number);
@@ -214,48 +239,44 @@ class GridOrder {
                (any_of_thread_ && now < kMostThreads && covers(of_thread_[now], block, thread, then));
     }
 
-    // A fence of a thread in an epoch covers everything before the last barrier, and later
-    // operations of its warp up to another epoch.
-    void fence(unsigned thread, Epoch now, Epoch phase_start, Epoch of_warp);
-    // After a barrier of the block, a fence that any of its threads executed before it covers all
-    // threads, and what one of them has acquired all have.
-    void barrier(Epoch last_before);
+    // A fence of a thread; `before` happens before it.
+    void fence(unsigned thread, const BlockClock& before);
+    // After a barrier of the block, the fences that its threads executed before it happen before
+    // the operations of all threads, and what one of them has acquired all have.
+    void barrier();
     // The same for lanes of a warp that synchronise.
     void join(unsigned warp, LaneMask lanes);
     // For an atomic access of the thread: returns the clock at the address after it; null: none.
     SharedBlockClocks release(unsigned thread, const SharedBlockClocks& at_address) const;
+    // The same for one with a memory order that releases; `own` happens before it.
+    SharedBlockClocks release(unsigned thread, const BlockClock& own,
+                              const SharedBlockClocks& at_address) const;
     // For an arrival at a barrier of several blocks, or of another block: returns the clock there
     // after it.
     SharedBlockClocks release(const BlockClock& own, const SharedBlockClocks& at_address) const;
     void acquire(const SharedBlockClocks& at_address);
     // For a single thread of the block.
     void acquire(unsigned thread, const SharedBlockClocks& at_address);
-    // What the thread has acquired, the whole block has.
+    // What the thread has acquired, and fenced, the whole block has.
     void pass_on(unsigned thread) {
-        if (any_of_thread_ && thread < kMostThreads) acquire(of_thread_[thread]);
+        if (thread >= kMostThreads) return;
+        if (any_of_thread_) acquire(of_thread_[thread]);
+        if (!fenced_threads_.empty()) fenced_block_.join(fenced_thread_[thread]);
     }
 
   private:
     static constexpr unsigned kMostThreads = 1024;
-    // What a thread's fence covers.
-    struct Fenced {
-        Epoch of_thread = 0;
-        Epoch of_warp = 0;
-    };
-
-    static bool covers(const SharedBlockClocks& clocks, unsigned block, unsigned thread, Epoch then) {
-        return clocks != nullptr && block < clocks->size() && (*clocks)[block].covers(thread, then);
-    }
-
     unsigned number_ = kNotWatched;
     // What all threads have acquired.
     SharedBlockClocks clocks_;
     std::vector<SharedBlockClocks> of_thread_{kMostThreads};
     bool any_of_thread_ = false;
+    // What happens before fences that happen before the operations of all threads.
     bool fenced_ = false;
-    Epoch fenced_all_ = 0;
-    std::vector<Fenced> fenced_thread_{kMostThreads};
-    bool fence_since_barrier_ = false;
+    BlockClock fenced_block_;
+    // The same for each thread, since the last barrier; and the threads that have such a clock.
+    std::vector<BlockClock> fenced_thread_{kMostThreads};
+    std::vector<unsigned> fenced_threads_;
 };
 
 SharedBlockClocks join(const SharedBlockClocks& a, const SharedBlockClocks& b);

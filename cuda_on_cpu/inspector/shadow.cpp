@@ -608,7 +608,8 @@ class GlobalShadow::WordByWord {
         const bool two_writes = is_store(race.kind) && is_store(self_.kind);
         if (!two_writes && std::exchange(reported_, true)) return;
         const auto first = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(race.bytes & bytes)));
-        sink_.race(access_, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
+        sink_.race(access_, Earlier{race.thread, race.kind, race.place, race.block, race.epoch},
+                   word + first);
     }
 
   private:

@@ -103,8 +103,9 @@ struct Earlier {
     unsigned thread = 0;
     AccessKind kind = AccessKind::load;
     ShortPlace place = 0;
-    // Between blocks: the number of the watched block.
+    // Between blocks: the number of the watched block, and the epoch of its thread.
     unsigned block = 0;
+    Epoch epoch = 0;
 };
 
 // An array in shared memory.

@@ -70,11 +70,11 @@ __forceinline__ void store_16_bytes(T* address, const T& value,
 
 // *address = change(*address) in one step; returns what was there before.
 template <class T, class Change>
-__forceinline__ T fetch_and_change(T* address, Change change) {
+__forceinline__ T fetch_and_change(T* address, Change change, MemoryOrder order = MemoryOrder::relaxed) {
     AtomicWord<T> target(*address);
     T old = target.load(MemoryOrder::relaxed);
     T now = change(old);
-    while (!target.compare_exchange_weak(old, now, MemoryOrder::relaxed))
+    while (!target.compare_exchange_weak(old, now, order))
         now = change(old);
     if (old == now && !result_unused) poll();
     return old;

@@ -111,6 +111,12 @@ inline constexpr bool kAtomic = (F & (flag::volatile_ | flag::relaxed | flag::ac
                                       flag::mmio)) != 0;
 template <unsigned F>
 inline constexpr bool kPolled = kAtomic<F> || (F & (flag::cg | flag::cv)) != 0;
+template <unsigned F>
+inline constexpr MemoryOrder kOrder = [] {
+    if ((F & flag::acq_rel) != 0) return MemoryOrder::acq_rel;
+    if ((F & flag::acquire) != 0) return MemoryOrder::acquire;
+    return (F & flag::release) != 0 ? MemoryOrder::release : MemoryOrder::relaxed;
+}();
 
 template <class T, int kCount, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ void ld_vector(Bits<T> (&d)[kCount], std::uint64_t address, Site site = Site::here()) {
@@ -120,16 +126,15 @@ __forceinline__ void ld_vector(Bits<T> (&d)[kCount], std::uint64_t address, Site
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if constexpr (kAtomic<F> && sizeof d <= 8) {
         const Word<8 * sizeof d> word =
-            atomic_at<kScope>(*static_cast<Word<8 * sizeof d>*>(place)).load(MemoryOrder::relaxed);
+            atomic_at<kScope>(*static_cast<Word<8 * sizeof d>*>(place)).load(kOrder<F>);
         std::memcpy(d, &word, sizeof d);
     } else if constexpr (kAtomic<F>) {
         for (int i = 0; i < kCount; ++i)
-            d[i] = atomic_at<kScope>(static_cast<Bits<T>*>(place)[i]).load(MemoryOrder::relaxed);
+            d[i] = atomic_at<kScope>(static_cast<Bits<T>*>(place)[i]).load(kOrder<F>);
     } else {
         const auto access = *static_cast<Access<Bits<T>, kCount>*>(place);
         std::memcpy(d, &access, sizeof d);
     }
-    if constexpr ((F & flag::acquire) != 0) fence<kScope>();
 }
 template <class T, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ Bits<T> ld(std::uint64_t address, Site site = Site::here()) {
@@ -151,14 +156,13 @@ template <class T, int kCount, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ void st_vector(std::uint64_t address, List<Bits<T>, kCount> values,
                                Site site = Site::here()) {
     void* const place = place_of<T, kCount, kSpace>(address, site);
-    if constexpr ((F & flag::release) != 0) fence<kScope>();
     if constexpr (kAtomic<F> && sizeof values <= 8) {
         Word<8 * sizeof values> word;
         std::memcpy(&word, &values, sizeof word);
-        atomic_at<kScope>(*static_cast<Word<8 * sizeof values>*>(place)).store(word, MemoryOrder::relaxed);
+        atomic_at<kScope>(*static_cast<Word<8 * sizeof values>*>(place)).store(word, kOrder<F>);
     } else if constexpr (kAtomic<F>) {
         for (int i = 0; i < kCount; ++i)
-            atomic_at<kScope>(static_cast<Bits<T>*>(place)[i]).store(values.word[i], MemoryOrder::relaxed);
+            atomic_at<kScope>(static_cast<Bits<T>*>(place)[i]).store(values.word[i], kOrder<F>);
     } else {
         Access<Bits<T>, kCount> access;
         std::memcpy(&access, &values, sizeof values);
@@ -207,34 +211,24 @@ __forceinline__ Bits<T> changed(Bits<T> old, Bits<T> b) {
     }
 }
 
-template <unsigned F, Scope kScope>
-__forceinline__ void fence_before() {
-    if constexpr ((F & (flag::release | flag::acq_rel)) != 0) fence<kScope>();
-}
-template <unsigned F, Scope kScope>
-__forceinline__ void fence_after() {
-    if constexpr ((F & (flag::acquire | flag::acq_rel)) != 0) fence<kScope>();
-}
-
 // An operation that changes nothing may belong to a waiting thread (atomics.h).
 template <class T, Op kOp, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ Bits<T> atom(std::uint64_t address, Bits<T> b, Site site = Site::here()) {
     auto* const place = static_cast<Bits<T>*>(place_of<T, 1, kSpace>(address, site));
     note(AtomicKind::ordered, place);
-    fence_before<F, kScope>();
     Bits<T> old;
     if constexpr (kOp == Op::add && !T::kFloat) {
-        old = atomic_at<kScope>(*place).fetch_add(b, MemoryOrder::relaxed);
+        old = atomic_at<kScope>(*place).fetch_add(b, kOrder<F>);
     } else if constexpr (kOp == Op::exch) {
-        old = atomic_at<kScope>(*place).exchange(b, MemoryOrder::relaxed);
+        old = atomic_at<kScope>(*place).exchange(b, kOrder<F>);
     } else {
         next_atomic_in_block(kScope == Scope::cta);
-        old = fetch_and_change(place, [b](Bits<T> before) { return changed<T, kOp>(before, b); });
+        old = fetch_and_change(
+            place, [b](Bits<T> before) { return changed<T, kOp>(before, b); }, kOrder<F>);
     }
     constexpr bool kMayWait =
         kOp != Op::min && kOp != Op::max && kOp != Op::inc && kOp != Op::dec && !T::kFloat;
     if (kMayWait && changed<T, kOp>(old, b) == old) spin_hint();
-    fence_after<F, kScope>();
     return old;
 }
 template <class T, Space kSpace, unsigned F, Scope kScope>
@@ -242,11 +236,9 @@ __forceinline__ Bits<T> atom_cas(std::uint64_t address, Bits<T> expected, Bits<T
                                  Site site = Site::here()) {
     auto* const place = static_cast<Bits<T>*>(place_of<T, 1, kSpace>(address, site));
     note(AtomicKind::ordered, place);
-    fence_before<F, kScope>();
     Bits<T> old = expected;
-    atomic_at<kScope>(*place).compare_exchange_strong(old, desired, MemoryOrder::relaxed);
+    atomic_at<kScope>(*place).compare_exchange_strong(old, desired, kOrder<F>);
     if (old != expected || desired == expected) spin_hint();
-    fence_after<F, kScope>();
     return old;
 }
 template <class T, Op kOp, Space kSpace, unsigned F, Scope kScope>

@@ -733,6 +733,7 @@ __global__ void last_block_sums_up(float* partial, unsigned* ticket, float* out)
     if (threadIdx.x == 0) last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
     __syncthreads();
     if (!kTicketOnly && !last) return;
+    if (kFence) __threadfence();
     out[threadIdx.x] = partial[(gridDim.x - 1 - blockIdx.x) * kThreads + threadIdx.x];
 }
 
@@ -850,8 +851,9 @@ TEST(Order, ARelaxedLoadNeedsAFenceBehindIt) {
     };
     EXPECT_FINDS("", [&] { run(second_block_loads_a_relaxed_flag<true, false>); });
     EXPECT_FINDS("race_between_blocks", [&] { run(second_block_loads_a_relaxed_flag<false, false>); });
-    // It errs towards "ordered".
-    EXPECT_FINDS("", [&] { run(second_block_loads_a_relaxed_flag<false, true>); });
+    // A barrier is no fence.
+    EXPECT_FINDS("race_between_blocks", [&] { run(second_block_loads_a_relaxed_flag<false, true>); });
+    EXPECT_FINDS("", [&] { run(second_block_loads_a_relaxed_flag<true, true>); });
 }
 
 // Each block writes after the previous one has set the flag: a block also releases the clocks that

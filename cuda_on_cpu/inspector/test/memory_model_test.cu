@@ -368,6 +368,374 @@ TEST(Scope, ReleaseAndAcquireReachAsFarAsTheirScope) {
     EXPECT_KINDS("", [](const Words& at) { publish_in_ptx<<<2, 1>>>(at(0), at(1), at(2), false); });
 }
 
+// ---- Fences of other threads, and barriers ------------------------------------------------------------
+
+// Which threads of a block of 64 fence.
+enum class Who { none, thread_0, thread_3, warp_1, all };
+
+template <Who kWho>
+__device__ void fence_by() {
+    const bool fences = kWho == Who::all || (kWho == Who::thread_0 && threadIdx.x == 0) ||
+                        (kWho == Who::thread_3 && threadIdx.x == 3) ||
+                        (kWho == Who::warp_1 && threadIdx.x / 32 == 1);
+    if (fences) __threadfence();
+}
+
+// Block 1 waits for the flag and reads what each thread of block 0 has written.
+__device__ void wait_and_read(int* data, int* flag, int* out) {
+    if (threadIdx.x == 0) {
+        while (atomicAdd(flag, 0) == 0) {
+        }
+        __threadfence();
+    }
+    __syncthreads();
+    out[threadIdx.x] = data[threadIdx.x];
+}
+
+// All threads write, a barrier, thread 0 raises the flag.
+template <Who kBefore, Who kBehind, bool kBarrier = false>
+__global__ void fences_at_a_barrier(int* data, int* flag, int* out) {
+    if (blockIdx.x == 1) return wait_and_read(data, flag, out);
+    data[threadIdx.x] = 1;
+    fence_by<kBefore>();
+    __syncthreads();
+    fence_by<kBehind>();
+    if (kBarrier) __syncthreads();
+    if (threadIdx.x == 0) atomicExch(flag, 1);
+}
+// A fence covers what comes before it.
+template <bool kLate>
+__global__ void writes_behind_its_fence(int* data, int* flag, int* out) {
+    if (blockIdx.x == 1) return wait_and_read(data, flag, out);
+    if (!kLate) data[threadIdx.x] = 1;
+    __threadfence();
+    if (kLate) data[threadIdx.x] = 1;
+    __syncthreads();
+    if (threadIdx.x == 0) atomicExch(flag, 1);
+}
+// One round behind the other: the fence of the round before is no fence of this one.
+template <bool kEachRound>
+__global__ void two_rounds(int* data, int* flag, int* out) {
+    if (blockIdx.x == 1) return wait_and_read(data, flag, out);
+    for (int round = 0; round < 2; ++round) {
+        data[threadIdx.x] = round + 1;
+        if (round == 0 || kEachRound) __threadfence();
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) atomicExch(flag, 1);
+}
+// A warp's lanes meet instead.
+template <Who kWho>
+__global__ void fences_of_lanes(int* data, int* flag, int* out) {
+    if (blockIdx.x == 1) return wait_and_read(data, flag, out);
+    data[threadIdx.x] = 1;
+    fence_by<kWho>();
+    __syncwarp();
+    if (threadIdx.x == 0) atomicExch(flag, 1);
+}
+// Warps that meet at a barrier of their own.
+template <bool kFence>
+__global__ void fences_at_a_named_barrier(int* data, int* flag, int* out) {
+    if (blockIdx.x == 1) return wait_and_read(data, flag, out);
+    data[threadIdx.x] = 1;
+    asm volatile("bar.sync 1, 64;" ::: "memory");
+    if (threadIdx.x == 0) {
+        if (kFence) __threadfence();
+        atomicExch(flag, 1);
+    }
+}
+
+// By PTX a fence of the thread that has written counts, or one that comes after the write by way of
+// a barrier; and it must come before the atomic.
+TEST(FencesAtABarrier, CoverWhatHappensBeforeThem) {
+    using enum Who;
+    const char* const kRace = "race_between_blocks;";
+#define EXPECT_OF(expected, ...) \
+    EXPECT_KINDS(expected, [](const Words& at) { __VA_ARGS__<<<2, 64>>>(at(0), at(10), at(20)); })
+    EXPECT_OF(kRace, fences_at_a_barrier<none, none>);
+    EXPECT_OF(kRace, fences_at_a_barrier<thread_3, none>);
+    EXPECT_OF(kRace, fences_at_a_barrier<thread_0, none>);
+    EXPECT_OF(kRace, fences_at_a_barrier<warp_1, none>);
+    EXPECT_OF("", fences_at_a_barrier<all, none>);
+    EXPECT_OF("", fences_at_a_barrier<none, thread_0>);
+    EXPECT_OF("", fences_at_a_barrier<none, all>);
+    // Nothing orders the fence of thread 3 before the atomic of thread 0, but for a second barrier.
+    EXPECT_OF(kRace, fences_at_a_barrier<none, thread_3>);
+    EXPECT_OF("", fences_at_a_barrier<none, thread_3, true>);
+    EXPECT_OF(kRace, writes_behind_its_fence<true>);
+    EXPECT_OF("", writes_behind_its_fence<false>);
+    EXPECT_OF(kRace, two_rounds<false>);
+    EXPECT_OF("", two_rounds<true>);
+    EXPECT_OF(kRace, fences_at_a_named_barrier<false>);
+    EXPECT_OF("", fences_at_a_named_barrier<true>);
+#undef EXPECT_OF
+#define EXPECT_OF_LANES(expected, who) \
+    EXPECT_KINDS(expected, [](const Words& at) { fences_of_lanes<who><<<2, 32>>>(at(0), at(10), at(20)); })
+    EXPECT_OF_LANES(kRace, none);
+    EXPECT_OF_LANES(kRace, thread_3);
+    EXPECT_OF_LANES(kRace, thread_0);
+    EXPECT_OF_LANES("", all);
+#undef EXPECT_OF_LANES
+}
+
+// Block 0 publishes. Thread 0 of block 1 sees it with a relaxed access, then the block has a
+// barrier.
+enum class Poll { atomic_function, relaxed_load, volatile_load, acquire_load };
+template <Poll kPoll>
+__device__ void wait_for(int* flag) {
+    const cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
+    if (kPoll == Poll::atomic_function) {
+        while (atomicAdd(flag, 0) == 0) {
+        }
+    } else if (kPoll == Poll::volatile_load) {
+        while (*static_cast<volatile int*>(flag) == 0) {
+        }
+    } else {
+        while (ready.load(kPoll == Poll::relaxed_load ? cuda::memory_order_relaxed
+                                                      : cuda::memory_order_acquire) == 0) {
+        }
+    }
+}
+template <Poll kPoll, Who kBefore, Who kBehind, bool kBarrier = false>
+__global__ void acquires_at_a_barrier(int* data, int* flag, int* out) {
+    if (blockIdx.x == 0) {
+        data[threadIdx.x] = 1;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            atomicExch(flag, 1);
+        }
+        return;
+    }
+    if (threadIdx.x == 0) wait_for<kPoll>(flag);
+    fence_by<kBefore>();
+    __syncthreads();
+    fence_by<kBehind>();
+    if (kBarrier) __syncthreads();
+    out[threadIdx.x] = data[63 - threadIdx.x];
+}
+// The last block, and a barrier of the grid by hand, whose thread 0 has one fence only.
+template <bool kAcquire>
+__global__ void last_block(int* partial, int* ticket, int* out) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = 1;
+        __threadfence();
+        last = atomicAdd(ticket, 1) == static_cast<int>(gridDim.x) - 1;
+        if (kAcquire) __threadfence();
+    }
+    __syncthreads();
+    if (last && threadIdx.x < gridDim.x) atomicAdd(out, partial[threadIdx.x]);
+}
+template <bool kAcquire>
+__global__ void barrier_of_the_grid(int* data, int* count, int* out) {
+    data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd(count, 1);
+        while (atomicAdd(count, 0) < static_cast<int>(gridDim.x)) {
+        }
+        if (kAcquire) __threadfence();
+    }
+    __syncthreads();
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = data[(i + blockDim.x) % (gridDim.x * blockDim.x)];
+}
+
+TEST(FencesAtABarrier, AreNotReplacedByIt) {
+    using enum Who;
+    using enum Poll;
+    const char* const kRace = "race_between_blocks;";
+#define EXPECT_OF(expected, ...) \
+    EXPECT_KINDS(expected, [](const Words& at) { __VA_ARGS__<<<2, 64>>>(at(0), at(10), at(20)); })
+    EXPECT_OF(kRace, acquires_at_a_barrier<atomic_function, none, none>);
+    EXPECT_OF(kRace, acquires_at_a_barrier<relaxed_load, none, none>);
+    EXPECT_OF(kRace, acquires_at_a_barrier<volatile_load, none, none>);
+    EXPECT_OF("", acquires_at_a_barrier<acquire_load, none, none>);
+    EXPECT_OF(kRace, acquires_at_a_barrier<relaxed_load, thread_3, none>);
+    EXPECT_OF("", acquires_at_a_barrier<relaxed_load, thread_0, none>);
+    EXPECT_OF("", acquires_at_a_barrier<atomic_function, all, none>);
+    EXPECT_OF("", acquires_at_a_barrier<relaxed_load, none, all>);
+    EXPECT_OF(kRace, acquires_at_a_barrier<relaxed_load, none, thread_0>);
+    EXPECT_OF(kRace, acquires_at_a_barrier<relaxed_load, none, thread_3>);
+    EXPECT_OF("", acquires_at_a_barrier<relaxed_load, none, thread_3, true>);
+    EXPECT_OF(kRace, barrier_of_the_grid<false>);
+    EXPECT_OF("", barrier_of_the_grid<true>);
+#undef EXPECT_OF
+    EXPECT_KINDS(kRace, [](const Words& at) { last_block<false><<<8, 64>>>(at(0), at(1), at(2)); });
+    EXPECT_KINDS("", [](const Words& at) { last_block<true><<<8, 64>>>(at(0), at(1), at(2)); });
+    // The message tells which half is missing.
+    const auto acquire = findings([](const Words& at) { last_block<false><<<8, 64>>>(at(0), at(1), at(2)); });
+    EXPECT_NE(messages(acquire).find("no memory_order_acquire"), std::string::npos) << messages(acquire);
+    const auto release =
+        findings([](const Words& at) { fences_at_a_barrier<none, none><<<2, 64>>>(at(0), at(10), at(20)); });
+    EXPECT_EQ(messages(release).find("no memory_order_acquire"), std::string::npos) << messages(release);
+}
+
+// ---- A release is no fence ---------------------------------------------------------------------------
+
+// One word is released, another one is written relaxed. Which of the two is waited for?
+enum class Second { relaxed, release, fence };
+template <Second kSecond, cuda::thread_scope kScope, bool kWaitsForFirst>
+__global__ void two_flags(int* data, int* flags, int* out) {
+    const cuda::atomic_ref<int, kScope> first(flags[0]), second(flags[kApart]);
+    if (blockIdx.x * blockDim.x + threadIdx.x == 0) {
+        data[0] = 1;
+        first.store(1, cuda::memory_order_release);
+        if (kSecond == Second::fence) __threadfence();
+        second.store(1, kSecond == Second::release ? cuda::memory_order_release : cuda::memory_order_relaxed);
+    } else if (threadIdx.x == blockDim.x - 1) {
+        while ((kWaitsForFirst ? first : second).load(cuda::memory_order_acquire) == 0) {
+        }
+        out[0] = data[0];
+    }
+}
+// The counter is released, atomic functions follow.
+template <bool kFence>
+__global__ void counter_and_flag(int* data, int* counter, int* flag, int* out) {
+    if (blockIdx.x == 0) {
+        data[0] = 1;
+        cuda::atomic_ref<int, cuda::thread_scope_device>(*counter).fetch_add(1, cuda::memory_order_acq_rel);
+        if (kFence) __threadfence();
+        atomicExch(flag, 1);
+    } else {
+        while (atomicAdd(flag, 0) == 0) {
+        }
+        __threadfence();
+        out[0] = data[0];
+    }
+}
+template <bool kRelease>
+__global__ void two_flags_in_ptx(int* data, int* first, int* second, int* out) {
+    if (blockIdx.x == 0) {
+        data[0] = 1;
+        asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(first), "r"(1) : "memory");
+        if (kRelease)
+            asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(second), "r"(1) : "memory");
+        else
+            asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(second), "r"(1) : "memory");
+    } else {
+        int set = 0;
+        while (set == 0)
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(set) : "l"(second) : "memory");
+        out[0] = data[0];
+    }
+}
+// A relaxed store of the same thread to the word that it has released, as PTX has it.
+__global__ void released_and_stored_again(int* data, int* flag, int* out) {
+    const cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
+    if (blockIdx.x == 0) {
+        data[0] = 1;
+        ready.store(1, cuda::memory_order_release);
+        ready.store(2, cuda::memory_order_relaxed);
+    } else {
+        while (ready.load(cuda::memory_order_acquire) != 2) {
+        }
+        out[0] = data[0];
+    }
+}
+
+TEST(Release, OrdersByItsWordAlone) {
+    using enum Second;
+    using namespace cuda;
+    const char* const kRace = "race_between_blocks;";
+#define EXPECT_OF(expected, blocks, threads, ...) \
+    EXPECT_KINDS(expected, [](const Words& at) { __VA_ARGS__<<<blocks, threads>>>(at(0), at(1), at(3)); })
+    EXPECT_OF(kRace, 2, 1, two_flags<relaxed, thread_scope_device, false>);
+    EXPECT_OF("", 2, 1, two_flags<relaxed, thread_scope_device, true>);
+    EXPECT_OF("", 2, 1, two_flags<Second::release, thread_scope_device, false>);
+    EXPECT_OF("", 2, 1, two_flags<fence, thread_scope_device, false>);
+    EXPECT_OF("race;", 1, 64, two_flags<relaxed, thread_scope_block, false>);
+    EXPECT_OF("", 1, 64, two_flags<relaxed, thread_scope_block, true>);
+    EXPECT_OF("", 1, 64, two_flags<Second::release, thread_scope_block, false>);
+    EXPECT_OF("", 2, 1, released_and_stored_again);
+#undef EXPECT_OF
+    EXPECT_KINDS(kRace,
+                 [](const Words& at) { counter_and_flag<false><<<2, 1>>>(at(0), at(1), at(2), at(3)); });
+    EXPECT_KINDS("", [](const Words& at) { counter_and_flag<true><<<2, 1>>>(at(0), at(1), at(2), at(3)); });
+    EXPECT_KINDS(kRace,
+                 [](const Words& at) { two_flags_in_ptx<false><<<2, 1>>>(at(0), at(1), at(2), at(3)); });
+    EXPECT_KINDS("", [](const Words& at) { two_flags_in_ptx<true><<<2, 1>>>(at(0), at(1), at(2), at(3)); });
+}
+
+// ---- Locks whose data is volatile ----------------------------------------------------------------------
+
+enum class Take { exchange, exchange_relaxed, exchange_acquire, compare_and_swap };
+template <Take kTake, bool kFence>
+__device__ void take(int* lock) {
+    const cuda::atomic_ref<int, cuda::thread_scope_device> held(*lock);
+    if (kTake == Take::exchange) {
+        while (atomicExch(lock, 1) != 0) {
+        }
+    } else if (kTake == Take::compare_and_swap) {
+        while (atomicCAS(lock, 0, 1) != 0) {
+        }
+    } else {
+        while (held.exchange(1, kTake == Take::exchange_relaxed ? cuda::memory_order_relaxed
+                                                                : cuda::memory_order_acquire) != 0) {
+        }
+    }
+    if (kFence) __threadfence();
+}
+template <Take kTake, bool kFence>
+__global__ void count_volatile(int* lock, volatile int* data) {
+    if (threadIdx.x % 32 != 0) return;
+    take<kTake, kFence>(lock);
+    data[0] = data[0] + 1;
+    __threadfence();
+    atomicExch(lock, 0);
+}
+template <bool kFence>
+__global__ void count_volatile_in_shared_memory(int* out) {
+    __shared__ int lock;
+    __shared__ volatile int count;
+    if (threadIdx.x == 0) {
+        lock = 0;
+        count = 0;
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        take<Take::exchange, kFence>(&lock);
+        count = count + 1;
+        __threadfence();
+        atomicExch(&lock, 0);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) out[0] = count;
+}
+// One thread takes the lock for its block.
+template <bool kFence>
+__global__ void count_volatile_by_blocks(int* lock, volatile int* data) {
+    if (threadIdx.x == 0) take<Take::exchange, kFence>(lock);
+    __syncthreads();
+    data[threadIdx.x] = data[threadIdx.x] + 1;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicExch(lock, 0);
+    }
+}
+
+TEST(Volatile, IsNoFenceBehindALock) {
+    using enum Take;
+    const char* const kRace = "race_between_blocks;";
+#define EXPECT_OF(expected, blocks, threads, ...) \
+    EXPECT_KINDS(expected, [](const Words& at) { __VA_ARGS__<<<blocks, threads>>>(at(0), at(1)); })
+    EXPECT_OF(kRace, 4, 1, count_volatile<exchange, false>);
+    EXPECT_OF(kRace, 4, 1, count_volatile<exchange_relaxed, false>);
+    EXPECT_OF(kRace, 4, 1, count_volatile<compare_and_swap, false>);
+    EXPECT_OF("race;", 1, 64, count_volatile<exchange, false>);
+    EXPECT_OF("", 4, 1, count_volatile<exchange, true>);
+    EXPECT_OF("", 4, 1, count_volatile<exchange_acquire, false>);
+    EXPECT_OF("", 1, 64, count_volatile<exchange, true>);
+    EXPECT_OF(kRace, 4, 64, count_volatile_by_blocks<false>);
+    EXPECT_OF("", 4, 64, count_volatile_by_blocks<true>);
+#undef EXPECT_OF
+    EXPECT_KINDS("race;", [](const Words& at) { count_volatile_in_shared_memory<false><<<1, 64>>>(at(0)); });
+    EXPECT_KINDS("", [](const Words& at) { count_volatile_in_shared_memory<true><<<1, 64>>>(at(0)); });
+}
+
 // ---- volatile ------------------------------------------------------------------------------------
 
 __global__ void two_stores(volatile int* word) {
@@ -659,15 +1027,20 @@ __global__ void last_block_sums(int* partial, int* ticket, int* out) {
     __threadfence();
     if (threadIdx.x < gridDim.x) atomicAdd(out, partial[threadIdx.x]);
 }
-// As NVIDIA's sample does it: all threads fence, then one takes the ticket; none behind it.
-__global__ void last_block_of_the_sample(int* partial, int* ticket, int* out) {
+// All threads fence, then one takes the ticket; all fence again. Or what they read is volatile, as
+// in NVIDIA's programming guide.
+template <bool kVolatile>
+__global__ void last_block_with_fences(int* partial, int* ticket, int* out) {
     __shared__ bool last;
     partial[blockIdx.x * blockDim.x + threadIdx.x] = 1;
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) last = atomicInc(reinterpret_cast<unsigned*>(ticket), gridDim.x) == gridDim.x - 1;
     __syncthreads();
-    if (last) atomicAdd(out, partial[(threadIdx.x * 7) % (gridDim.x * blockDim.x)]);
+    if (!last) return;
+    const unsigned i = (threadIdx.x * 7) % (gridDim.x * blockDim.x);
+    if (!kVolatile) __threadfence();
+    atomicAdd(out, kVolatile ? static_cast<volatile int*>(partial)[i] : partial[i]);
 }
 // A barrier of the grid by hand.
 __global__ void grid_barrier(int* data, int* count, int* out) {
@@ -750,7 +1123,8 @@ __global__ void a_warp_waits(int* data, int* flag, int* out) {
 
 TEST(RightForms, AreSilent) {
     EXPECT_KINDS("", [](const Words& at) { last_block_sums<<<16, 64>>>(at(0), at(1), at(2)); });
-    EXPECT_KINDS("", [](const Words& at) { last_block_of_the_sample<<<16, 64>>>(at(8), at(1), at(2)); });
+    EXPECT_KINDS("", [](const Words& at) { last_block_with_fences<false><<<16, 64>>>(at(8), at(1), at(2)); });
+    EXPECT_KINDS("", [](const Words& at) { last_block_with_fences<true><<<16, 64>>>(at(8), at(1), at(2)); });
     EXPECT_KINDS("", [](const Words& at) { grid_barrier<<<2, 64>>>(at(0), at(10), at(20)); });
     EXPECT_KINDS("", [](const Words& at) { chained_sums<<<32, 64>>>(at(0), at(1), at(2)); });
     EXPECT_KINDS("", [](const Words& at) { lock_with_votes<<<2, 64>>>(at(0), at(1)); });

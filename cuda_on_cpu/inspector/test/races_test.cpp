@@ -258,6 +258,55 @@ TEST(BlockOrder, ABlockStartsWithNewClocks) {
 
 // --- Between blocks
 
+// What happens before a fence of a thread in a block: everything up to one epoch, and more of its
+// warp and of itself.
+BlockClock clock_of(unsigned thread, Epoch all, Epoch of_thread, Epoch of_warp = 0) {
+    return {
+        .all = all, .of_warp = of_warp, .warp = thread / kLanes, .of_thread = of_thread, .thread = thread};
+}
+
+TEST(BlockClock, WhatIsJoinedStaysExact) {
+    BlockClock clock;
+    EXPECT_TRUE(clock.is_zero());
+    clock.join(clock_of(3, 5, 8));
+    clock.join(clock_of(40, 6, 9, 7));
+    clock.join(clock_of(70, 2, 4));
+    EXPECT_EQ(clock.by_thread == nullptr, false);
+    EXPECT_TRUE(clock.covers(3, 8) && clock.covers(40, 9) && clock.covers(41, 7) && clock.covers(200, 6));
+    EXPECT_FALSE(clock.covers(3, 9) || clock.covers(4, 7) || clock.covers(41, 8) || clock.covers(70, 7));
+    clock.join(clock_of(0, 20, 25));
+    EXPECT_EQ(clock.by_thread, nullptr) << "everything before a barrier";
+}
+
+TEST(BlockOrder, TellsWhatHappensBeforeAThread) {
+    BlockOrder order;
+    order.begin_block(96);
+    const Epoch first = order.epoch(5);
+    order.barrier();
+    const Epoch now = order.epoch(5);
+    EXPECT_TRUE(order.before(0).covers(5, first) && order.before(5).covers(5, now));
+    EXPECT_FALSE(order.before(0).covers(5, now) || order.before(0).covers(40, now));
+    order.join(0, 0b100001);
+    EXPECT_TRUE(order.before(0).covers(5, now));
+    EXPECT_FALSE(order.before(0).covers(6, now)) << "not in the mask";
+    const int barrier = 0;
+    order.arrive(70, &barrier, 0);
+    order.wait(0, &barrier, 0);
+    EXPECT_TRUE(order.before(0).covers(70, now)) << "through the mbarrier";
+    EXPECT_FALSE(order.before(0).covers(71, now));
+}
+
+TEST(BlockOrder, AReleaseIsNoFence) {
+    BlockOrder order;
+    order.begin_block(64);
+    const Epoch data = order.epoch(3);
+    const SharedClock once = order.release_once(3);
+    EXPECT_EQ(order.released(3), nullptr);
+    EXPECT_GT(order.epoch(3), data);
+    order.acquire(50, once);
+    EXPECT_TRUE(order.ordered(3, data, 50));
+}
+
 TEST(GridOrder, WithoutAFenceAnAtomicReleasesNothing) {
     GridOrder first;
     first.begin_block(0);
@@ -268,7 +317,7 @@ TEST(GridOrder, FenceAtomicAtomicOrders) {
     GridOrder first, second;
     first.begin_block(0);
     second.begin_block(1);
-    first.fence(0, 10, 10, 10);
+    first.fence(0, clock_of(0, 9, 10));
     second.acquire(first.release(0, nullptr));
     EXPECT_TRUE(second.ordered(0, 0, 10));
     EXPECT_TRUE(second.ordered(0, 500, 9)) << "before the last barrier of block 0";
@@ -277,14 +326,39 @@ TEST(GridOrder, FenceAtomicAtomicOrders) {
     EXPECT_FALSE(first.ordered(1, 0, 1)) << "not the other way round";
 }
 
-TEST(GridOrder, ABarrierAfterAFenceCoversAllThreads) {
+TEST(GridOrder, AFenceBeforeABarrierCountsForAllThreads) {
     GridOrder first, second;
     first.begin_block(0);
     second.begin_block(1);
-    first.fence(500, 10, 10, 10);
-    first.barrier(10);
+    first.fence(500, clock_of(500, 9, 12));
+    EXPECT_EQ(first.release(0, nullptr), nullptr) << "no barrier yet";
+    first.barrier();
     second.acquire(first.release(0, nullptr));
-    EXPECT_TRUE(second.ordered(0, 300, 10));
+    EXPECT_TRUE(second.ordered(0, 500, 12));
+    EXPECT_TRUE(second.ordered(0, 300, 9)) << "before the barrier that came before the fence";
+    EXPECT_FALSE(second.ordered(0, 300, 10)) << "of a thread that has no fence";
+    EXPECT_FALSE(second.ordered(0, 500, 13)) << "after the fence";
+}
+
+TEST(GridOrder, AFenceOfALaneCountsForThoseThatJoinIt) {
+    GridOrder first, second;
+    first.begin_block(0);
+    second.begin_block(1);
+    first.fence(3, clock_of(3, 9, 12));
+    first.join(0, 0b1001);
+    EXPECT_EQ(first.release(1, nullptr), nullptr) << "not in the mask";
+    second.acquire(first.release(0, nullptr));
+    EXPECT_TRUE(second.ordered(0, 3, 12));
+    EXPECT_FALSE(second.ordered(0, 4, 10)) << "of a lane that has no fence";
+}
+
+TEST(GridOrder, AReleaseCountsForItsWordAlone) {
+    GridOrder first, second;
+    first.begin_block(0);
+    second.begin_block(1);
+    second.acquire(first.release(0, clock_of(0, 9, 10), nullptr));
+    EXPECT_TRUE(second.ordered(0, 0, 10));
+    EXPECT_EQ(first.release(0, nullptr), nullptr);
 }
 
 TEST(GridOrder, AnUnwatchedBlockPassesClocksOn) {
@@ -292,9 +366,9 @@ TEST(GridOrder, AnUnwatchedBlockPassesClocksOn) {
     first.begin_block(0);
     relay.begin_block(GridOrder::kNotWatched);
     last.begin_block(7);
-    first.fence(0, 10, 10, 10);
+    first.fence(0, clock_of(0, 9, 10));
     relay.acquire(first.release(0, nullptr));
-    relay.fence(0, 99, 99, 99);
+    relay.fence(0, clock_of(0, 98, 99));
     last.acquire(relay.release(0, nullptr));
     EXPECT_TRUE(last.ordered(0, 0, 10));
     EXPECT_FALSE(last.ordered(3, 0, 1));
@@ -305,8 +379,8 @@ TEST(GridOrder, TheClockAtAnAddressIsKept) {
     a.begin_block(0);
     b.begin_block(1);
     c.begin_block(2);
-    a.fence(0, 10, 10, 10);
-    b.fence(64, 20, 15, 20);
+    a.fence(0, clock_of(0, 9, 10));
+    b.fence(64, clock_of(64, 14, 20));
     c.acquire(b.release(64, a.release(0, nullptr)));
     EXPECT_TRUE(c.ordered(0, 0, 10));
     EXPECT_TRUE(c.ordered(1, 64, 20));

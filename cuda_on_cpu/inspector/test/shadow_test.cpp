@@ -458,7 +458,7 @@ TEST_F(GlobalShadowTest, ThreadsOfOneBlockNeedABarrierToo) {
 TEST_F(GlobalShadowTest, FenceAndAtomicOrderBlocks) {
     access(0, 0, 8, AccessKind::store);
     Block& first = block[0];
-    first.others.fence(0, first.order.epoch(0), first.order.phase_start(), first.order.epoch(0));
+    first.others.fence(0, first.order.before(0));
     shadow.at_atomic(kBegin + 100, generation,
                      [&](SharedBlockClocks& here) { here = first.others.release(0, here); });
     shadow.at_atomic(kBegin + 100, generation,
@@ -474,7 +474,7 @@ TEST_F(GlobalShadowTest, FenceAndAtomicOrderBlocks) {
 TEST_F(GlobalShadowTest, AtomicsOrderThreadsOfOneBlock) {
     Block& own = block[0];
     access(0, 0, 8, AccessKind::store);
-    own.others.fence(0, own.order.epoch(0), own.order.phase_start(), own.order.epoch(0));
+    own.others.fence(0, own.order.before(0));
     shadow.at_atomic(kBegin + 100, generation,
                      [&](SharedBlockClocks& here) { here = own.others.release(0, here); });
     shadow.at_atomic(kBegin + 100, generation, [&](SharedBlockClocks& here) { own.others.acquire(here); });

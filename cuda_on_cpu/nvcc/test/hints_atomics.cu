@@ -116,6 +116,7 @@ __device__ void sum_in_last_block(const int* in, int* out, int* state, bool sync
         parts[blockIdx.x] = sum;
         __threadfence();
         is_last = atomicInc(reinterpret_cast<unsigned*>(state), gridDim.x - 1) == gridDim.x - 1;
+        __threadfence();
     }
     if (synchronise) __syncthreads();
     if (is_last) {

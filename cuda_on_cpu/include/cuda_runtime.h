@@ -58,6 +58,7 @@
 #include "cuda_on_cpu/texture_fetch.h"
 #include "cuda_on_cpu/texture_references.h"
 #include "cuda_on_cpu/thread.h"
+#include "cuda_on_cpu/variable_gaps.h"
 #include "cuda_on_cpu/warp.h"
 #include "cuda_runtime_api.h"
 #include "driver_functions.h"

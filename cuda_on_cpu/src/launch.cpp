@@ -41,6 +41,7 @@
 #include "order_check.hpp"
 #include "slow_launch.hpp"
 #include "stream.hpp"
+#include "variable_gaps.hpp"
 #include "work_queue.hpp"
 #include "worker_pool.hpp"
 
@@ -321,6 +322,9 @@ void run_blocks(LaunchState& launch) {
         }
     }
     if (const std::string damage = damaged_allocation(); !damage.empty()) {
+        launch.fail(cudaErrorIllegalAddress, "the kernel " + damage);
+    }
+    if (const std::string damage = damaged_variable(); !damage.empty()) {
         launch.fail(cudaErrorIllegalAddress, "the kernel " + damage);
     }
     if (launch.observer != nullptr) launch.observer->end_launch(launch);

@@ -19,6 +19,7 @@
 #include <mutex>
 
 #include "cuda_on_cpu/spin_hint.h"
+#include "cuda_on_cpu/variable_gaps.h"
 #include "current_device.hpp"
 #include "environment.hpp"
 #include "exit_report.hpp"
@@ -558,6 +559,7 @@ std::string describe_wild_index(const volatile void* address) {
     constexpr Pattern kPatterns[] = {{kDevicePoison, "memory that nothing has written"},
                                      {kSharedPoison, "shared memory that nothing has written"},
                                      {kSharedCanary, "what lies outside a __shared__ variable"},
+                                     {kVariableCanary, "what lies outside a __device__ variable"},
                                      {kCanaries[0], "what lies outside an allocation"},
                                      {kCanaries[1], "what lies outside an allocation"},
                                      {kCanaries[2], "what lies outside an allocation"}};

@@ -82,7 +82,7 @@ class Translation : Rewriter {
         : Rewriter(file),
           dialect_(dialect),
           asm_statements_(file),
-          device_declarations_(file, device_variables),
+          device_declarations_(file, device_variables, shared_arrays),
           host_functions_(file),
           host_names_(file),
           kernels_(file),
@@ -149,6 +149,7 @@ std::string Translation::run() {
         }
     }
     shared_variables_.declare_global_shared();
+    device_declarations_.place_in_gaps();
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
         if (is_asm(tokens_[i])) asm_statements_.translate_asm(i);
     }

@@ -36,6 +36,7 @@
 #include "host_shadows.hpp"
 #include "kernel_call.hpp"
 #include "launch_state.hpp"
+#include "managed_watch.hpp"
 #include "memory.hpp"
 #include "module_ranges.hpp"
 #include "order_check.hpp"
@@ -310,6 +311,7 @@ void run_blocks(LaunchState& launch) {
         memory_observer->unwatched_launch();
     }
     note_launch();
+    const ManagedWatch managed_watch(launch.name, !launch.kernel->polls);
     const OrderCheck order_check(launch);
     {
         const KernelOnDevice on_device(launch.device, launch.kernel->polls);

@@ -17,9 +17,9 @@
 
 namespace cuda_on_cpu {
 
-std::atomic<bool> shares_with_host{false};
-
 namespace {
+
+std::atomic<bool> shares_with_host{false};
 
 // A page as it was before the first kernel that has changed it since the host's last wait.
 struct ChangedPage {
@@ -59,8 +59,8 @@ void for_each_watched_page(Function function) {
     constexpr std::size_t kMostAllocations = 32;
     std::size_t allocations = 0;
     for_each_live_allocation([&](const Allocation& allocation) {
-        if (allocation.type != cudaMemoryTypeManaged || allocation.mapping == nullptr || allocation.file >= 0 ||
-            ++allocations > kMostAllocations)
+        if (allocation.type != cudaMemoryTypeManaged || allocation.mapping == nullptr ||
+            allocation.file >= 0 || ++allocations > kMostAllocations)
             return;
         char* const first = allocation.mapping + guard_size();
         char* const last = allocation.mapping + allocation.mapping_size - guard_size() - page_size();
@@ -70,6 +70,10 @@ void for_each_watched_page(Function function) {
 }
 
 }  // namespace
+
+void share_with_host() {
+    if (!shares_with_host.load(std::memory_order_relaxed)) shares_with_host = true;
+}
 
 ManagedWatch::ManagedWatch(const std::string& kernel, bool watches) : kernel_(kernel) {
     if (!watches || shares_with_host || several_devices() || !may_close_memory()) return;

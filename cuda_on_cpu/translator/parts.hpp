@@ -133,6 +133,7 @@ class Kernels : Rewriter {
   private:
     std::size_t skip_decorations(std::size_t i) const;
     std::string decoration_argument(Range range, std::string_view name) const;
+    bool mentions_volatile(Range range) const;
     std::string grid_constants(Range parameters);
     bool asks_for_kinds();
     void require_void(Range head) const;

@@ -39,6 +39,7 @@
 #include "cuda_on_cpu/atomics.h"
 #include "cuda_on_cpu/barriers.h"
 #include "cuda_on_cpu/cluster.h"
+#include "cuda_on_cpu/device_heap.h"
 #include "cuda_on_cpu/dpx.h"
 #include "cuda_on_cpu/float_instructions.h"
 #include "cuda_on_cpu/hopper.h"

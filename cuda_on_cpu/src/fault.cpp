@@ -17,6 +17,7 @@
 
 #include "block.hpp"
 #include "current_device.hpp"
+#include "device_heap.hpp"
 #include "fibre.hpp"
 #include "host_shadows.hpp"
 #include "kernel_line.hpp"
@@ -114,6 +115,11 @@ std::string describe_null(const void* address) {
     if (bytes != 0)
         std::snprintf(text, sizeof text, "%p, %jd bytes %s a null pointer", address,
                       static_cast<std::intmax_t>(bytes < 0 ? -bytes : bytes), bytes < 0 ? "before" : "after");
+    if (heap_was_full()) {
+        return std::string(text) + ": the heap of " + std::to_string(heap_size()) +
+               " bytes, from which kernels allocate, was full; expected a check of the pointer, or "
+               "cudaDeviceSetLimit(cudaLimitMallocHeapSize, bytes) before the first launch";
+    }
     return std::string(text) + ": was this array not allocated, or its address not passed?";
 }
 

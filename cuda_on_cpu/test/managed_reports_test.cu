@@ -44,7 +44,7 @@ class Managed {
     T* data_ = nullptr;
 };
 
-// What is told of an access, and that the program goes on.
+// The report of an access, after which the program goes on.
 std::string told_of(const std::function<void()>& program) {
     testing::internal::CaptureStderr();
     program();
@@ -189,7 +189,7 @@ TEST(ManagedMemory, IsReadByFunctionsOfTheStream) {
     EXPECT_EQ(seen, 11);
 }
 
-// The last test, because afterwards nothing is told any more.
+// The last test, because afterwards nothing is reported any more.
 TEST(ManagedMemoryAsAFlag, IsNoMistake) {
     const Managed<int> flag(1);
     EXPECT_EQ(told_of([&] {

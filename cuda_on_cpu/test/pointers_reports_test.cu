@@ -246,4 +246,17 @@ TEST(BoundsOfVariables, AWriteToTheFirstAndLastElementIsRight) {
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
+// ---- The heap of kernels ------------------------------------------------------------------------
+
+__global__ void fill_heap(int bytes) {
+    int* const memory = static_cast<int*>(malloc(static_cast<std::size_t>(bytes)));
+    memory[0] = static_cast<int>(threadIdx.x);
+}
+
+TEST(NullPointers, OfAFullHeapNameItsSize) {
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [] { fill_heap<<<2, 256>>>(65536); }),
+                         {"a null pointer: the heap of 8388608 bytes", "cudaLimitMallocHeapSize"}));
+}
+
 }  // namespace

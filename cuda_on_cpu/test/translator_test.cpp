@@ -556,6 +556,38 @@ TEST(DeviceVariables, KeepALinkageThatIsWritten) {
     expect_translation("extern __constant__ int x; __constant__ int x = 3;", "extern int x; int x = 3;");
 }
 
+TEST(DeviceHeap, IsWhereDeviceCodeAllocates) {
+    const auto in_kernel = [](const std::string& statement) {
+        const std::string translation = dense(gnu("__device__ void f() { " + statement + " }"));
+        const std::string begin = dense("void f() { ::cuda_on_cpu::order_may_show = true;");
+        return translation.starts_with(begin) ? translation.substr(begin.size())
+                                              : translation.substr(dense("void f() {").size());
+    };
+    const auto expect_statement = [&](const std::string& statement, const std::string& expected) {
+        EXPECT_EQ(in_kernel(statement), dense(expected + "}")) << statement;
+    };
+    const std::string on_heap = "::new (::cuda_on_cpu::OnHeap()) ";
+    expect_statement("p = malloc(n);", "p = ::cuda_on_cpu::heap_malloc(n);");
+    expect_statement("p = (T*)std::malloc(n);", "p = (T*)::cuda_on_cpu::heap_malloc(n);");
+    expect_statement("p = a ? b : ::malloc(n);", "p = a ? b : ::cuda_on_cpu::heap_malloc(n);");
+    expect_statement("free(p); std::free(q);", "::cuda_on_cpu::heap_free(p); ::cuda_on_cpu::heap_free(q);");
+    expect_statement("p = new T[n];", "p = " + on_heap + "T[n];");
+    expect_statement("return ::new T(a, b);", "return " + on_heap + "T(a, b);");
+    expect_statement("delete p; delete[] q->r[i];",
+                     "delete ::cuda_on_cpu::leaving_heap(p); delete[] "
+                     "::cuda_on_cpu::leaving_heap(q->r[i]);");
+    expect_statement("if (a) delete (b)p, delete q;",
+                     "if (a) delete ::cuda_on_cpu::leaving_heap((b)p), delete "
+                     "::cuda_on_cpu::leaving_heap(q);");
+    for (const char* other : {"new (place) T();", "pool.malloc(n);", "pool->free(p);", "my::malloc(n);"})
+        expect_statement(other, other);
+    for (const char* host : {"void f() { p = malloc(n); free(p); delete new T; }",
+                             "struct S { void* operator new(size_t); };", "struct S { S() = delete; };"})
+        expect_translation(host, host);
+    expect_translation("struct S { void* operator new(size_t); }; __device__ void f() { delete p; }",
+                       "struct S { void* operator new(size_t); }; void f() { delete p; }");
+}
+
 TEST(Shifts, OfDeviceCodeMarkTheirAmounts) {
     const auto in_kernel = [](const std::string& statement) {
         return dense(gnu("__device__ void f() { " + statement + " }"));

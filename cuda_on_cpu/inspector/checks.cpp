@@ -15,6 +15,7 @@
 #include "observer.hpp"
 #include "source_places.hpp"
 #include "tensor_map.hpp"
+#include "variable_gaps.hpp"
 
 namespace cuda_on_cpu::inspector {
 namespace {
@@ -224,7 +225,8 @@ LaunchChecks::LaunchChecks(const LaunchState& launch)
     : clusters_(blocks_together(launch.configuration) > 1),
       kernel_(launch.name),
       number_of_launch_(launch.configuration.number),
-      shape_(launch.configuration.block) {
+      shape_(launch.configuration.block),
+      variables_(guarded_variables()) {
     static std::atomic<std::uint64_t> launches{0};
     generation_ = ++launches << 32;
     if (launch.configuration.beside != 0) {
@@ -479,6 +481,13 @@ BlockChecks::Page BlockChecks::look_up(Address byte) {
     }
     if (launch_ != nullptr && launch_->clusters() && in_shared_of_cluster(pointer))
         return {number, nullptr, Memory::of_cluster};
+    if (launch_ != nullptr) {
+        const auto in_page = [&](const GuardedVariable& variable) {
+            return number >= address_of(variable.from) / kPageBytes &&
+                   number <= (address_of(variable.to) - 1) / kPageBytes;
+        };
+        if (std::ranges::any_of(launch_->variables(), in_page)) return {number, nullptr, Memory::constants};
+    }
     return {number, nullptr, Memory::nothing};
 }
 
@@ -518,7 +527,10 @@ void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::
             check_device(*where.device, access, aligned);
             break;
         case Memory::variables:
-            note_device_access(access);
+            if (inside_variable(access, aligned)) note_device_access(access);
+            break;
+        case Memory::constants:
+            inside_variable(access, aligned);
             break;
         case Memory::nothing:
             break;
@@ -584,6 +596,27 @@ void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool 
         }
     }
     note_device_access(access);
+}
+
+bool BlockChecks::inside_variable(const Access& access, bool aligned) {
+    const auto start = [&] { return std::string(verb(access.kind)) + " of " + bytes_text(access.bytes); };
+    // The first variable with bytes, its own or those beside it, behind the access's first byte.
+    const auto* const first = reinterpret_cast<const char*>(access.address);
+    const auto& all = launch_->variables();
+    const auto found = std::ranges::upper_bound(all, first, std::less<>(), &GuardedVariable::to);
+    if (found != all.end() && first + access.bytes > found->from) {
+        const char* const end = found->begin + found->size;
+        if (first < found->begin || first + access.bytes > end) {
+            const char* const outside = first < found->begin || first >= end ? first : end;
+            report("out_of_bounds", access, start() + " at " + describe_index(*found, outside));
+            return false;
+        }
+    }
+    if (aligned && (access.address & (access.bytes - 1)) != 0) {
+        report("misaligned", access, start() + " at once, at " + describe(access.address));
+        return false;
+    }
+    return true;
 }
 
 // --- Shared memory of other blocks of the cluster -------------------------------------------------
@@ -1300,7 +1333,15 @@ std::string BlockChecks::describe(Address where) {
         return "byte " + std::to_string(where - at.device->begin) + " of the allocation of " +
                bytes_text(at.device->size);
     }
-    if (at.memory == Memory::variables) return "a __device__ variable";
+    if (at.memory == Memory::variables || at.memory == Memory::constants) {
+        const auto* const byte = reinterpret_cast<const char*>(where);
+        const auto& all = launch_->variables();
+        const auto found = std::ranges::upper_bound(all, byte, std::less<>(), &GuardedVariable::to);
+        return found == all.end() || byte < found->begin
+                   ? "a __device__ variable"
+                   : "byte " + std::to_string(byte - found->begin) + " of the __device__ variable '" +
+                         found->name + "'";
+    }
     const SharedShadow::Region* region = shared_.find(where);
     if (region == nullptr) return "shared memory";
     const SharedArray& array = SharedShadow::array_of(*region);

@@ -28,6 +28,7 @@
 #include "races.hpp"
 #include "shadow.hpp"
 #include "trace.hpp"
+#include "variable_gaps.hpp"
 #include "vector_types.h"
 
 namespace cuda_on_cpu::inspector {
@@ -66,6 +67,8 @@ class LaunchChecks {
         dim3 shape;
         std::vector<std::array<unsigned, 3>> blocks;
     };
+    // In the order of their addresses.
+    const std::vector<GuardedVariable>& variables() const { return variables_; }
     const EarlierLaunch* beside() const { return beside_ ? &*beside_ : nullptr; }
     const std::string& kernel() const { return kernel_; }
     // Are there clusters of several blocks, which access each other's shared memory?
@@ -112,6 +115,7 @@ class LaunchChecks {
     std::uint64_t number_of_launch_;
     dim3 shape_;
     std::optional<EarlierLaunch> beside_;
+    std::vector<GuardedVariable> variables_;
     mutable std::mutex mutex_;
     std::vector<std::array<unsigned, 3>> blocks_;
     std::unordered_map<std::uint64_t, BlockPhases> at_clusters_;
@@ -188,7 +192,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         dynamic_shared,
         of_cluster,
         device,
-        variables
+        variables,
+        constants  // variables that are const
     };
     static bool is_shared(Memory memory) {
         return memory == Memory::static_shared || memory == Memory::dynamic_shared;
@@ -282,6 +287,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void check_rows(AccessKind kind, unsigned warp, const void* const* rows, unsigned matrices, Site site);
     void check_box(unsigned thread, AccessKind kind, const TensorMap& map, int column, int row, Place place);
     void check_shared(SharedShadow::Region& region, const Access& access, bool aligned);
+    bool inside_variable(const Access& access, bool aligned);
     void check_device(DeviceMemory& memory, const Access& access, bool aligned);
     bool inside_shared(SharedShadow::Region& region, const Access& access, bool aligned);
     // Accesses to the shared memory of other blocks of the cluster have to be ordered before these

@@ -16,6 +16,7 @@
 #include "child_grids.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "current_device.hpp"
+#include "device_heap.hpp"
 #include "devices.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
@@ -519,6 +520,7 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaDeviceReset() {
     wait_for_streams_of(current_device());
+    reset_heap();
     restore_context();
     return cudaSuccess;
 }
@@ -543,8 +545,14 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
         return refuse(cudaErrorInvalidValue, __func__, "a stack of %zu bytes; threads have %zu", value,
                       kStackLimit);
     }
+    if (limit == cudaLimitMallocHeapSize && !set_heap_size(value)) {
+        return refuse(cudaErrorInvalidValue, __func__,
+                      "a heap of %zu bytes: a kernel has allocated from that of %zu bytes; expected the call "
+                      "before the first launch of such a kernel, or after cudaDeviceReset()",
+                      value, heap_size());
+    }
     if (limit == cudaLimitDevRuntimePendingLaunchCount) set_pending_launch_limit(value);
-    if (limit != cudaLimitStackSize) limit_values[limit] = value;
+    if (limit != cudaLimitStackSize && limit != cudaLimitMallocHeapSize) limit_values[limit] = value;
     return cudaSuccess;
 }
 
@@ -552,7 +560,7 @@ cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
     if (value == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the value to set is null");
     if (limit < 0 || static_cast<std::size_t>(limit) >= std::size(limit_values))
         return refuse(cudaErrorInvalidValue, __func__, "limit is %d", static_cast<int>(limit));
-    *value = limit_values[limit];
+    *value = limit == cudaLimitMallocHeapSize ? heap_size() : limit_values[limit].load();
     return cudaSuccess;
 }
 

@@ -17,10 +17,12 @@
 
 #include "block.hpp"
 #include "current_device.hpp"
+#include "device_heap.hpp"
 #include "fibre.hpp"
 #include "host_shadows.hpp"
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
+#include "managed_watch.hpp"
 #include "memory.hpp"
 #include "pages.hpp"
 #include "peer_guard.hpp"
@@ -113,6 +115,11 @@ std::string describe_null(const void* address) {
     if (bytes != 0)
         std::snprintf(text, sizeof text, "%p, %jd bytes %s a null pointer", address,
                       static_cast<std::intmax_t>(bytes < 0 ? -bytes : bytes), bytes < 0 ? "before" : "after");
+    if (heap_was_full()) {
+        return std::string(text) + ": the heap of " + std::to_string(heap_size()) +
+               " bytes, from which kernels allocate, was full; expected a check of the pointer, or "
+               "cudaDeviceSetLimit(cudaLimitMallocHeapSize, bytes) before the first launch";
+    }
     return std::string(text) + ": was this array not allocated, or its address not passed?";
 }
 
@@ -233,6 +240,61 @@ bool is_write(const mcontext_t& registers) {
 #endif
 }
 
+// At least how many bytes the instruction that faulted accesses.
+std::size_t accessed_bytes(const mcontext_t& registers) {
+#if defined(__x86_64__)
+    const auto* code = reinterpret_cast<const unsigned char*>(registers.gregs[REG_RIP]);
+    bool is_word = false, is_double = false;
+    for (; *code == 0x66 || *code == 0xF2 || *code == 0xF3; ++code) {
+        is_word = is_word || *code == 0x66;
+        is_double = is_double || *code == 0xF2;
+    }
+    if (*code == 0xC4 || *code == 0xC5) {  // VEX: the last byte before the opcode has the prefix
+        const bool is_long = *code == 0xC4;
+        const unsigned fields = code[is_long ? 2 : 1];
+        return (fields & 3) == 3 || (is_long && (fields & 0x80) != 0) ? 8 : 4;
+    }
+    if (*code >= 0x40 && *code < 0x50) is_double = is_double || (*code++ & 8) != 0;
+    if (*code == 0x0F) {
+        const unsigned operation = code[1];
+        if (operation == 0xB6 || operation == 0xBE) return 1;  // movzx, movsx
+        if (operation == 0xB7 || operation == 0xBF) return 2;
+        return is_double ? 8 : 4;
+    }
+    const bool of_bytes = *code % 2 == 0 && (*code < 0x40 || *code >= 0x80);
+    return of_bytes ? 1 : is_double ? 8 : is_word ? 2 : 4;
+#else
+    std::uint32_t code;
+    std::memcpy(&code, reinterpret_cast<const void*>(registers.pc), sizeof code);
+    const bool is_pair = (code >> 27 & 7) == 5;
+    return is_pair ? std::size_t{4} << (code >> 31) : std::size_t{1} << (code >> 30);
+#endif
+}
+
+// Reports that the host has not waited for a kernel. The program goes on.
+void report_early_access(const char* kernel, bool writes) {
+    const std::string near = try_to_describe_address(fault.address);
+    const std::string source = kernel_line(std::span(fault.instructions).first(fault.depth));
+    const std::string line = std::string("cuda_on_cpu: code of the host ") + (writes ? "writes" : "reads") +
+                             " managed memory that kernel " + kernel + " has changed" +
+                             (near.empty() ? "" : ", " + near) + (source.empty() ? "" : ", in " + source) +
+                             ": nothing has waited for the kernel, so on a GPU it may not have run yet; "
+                             "expected cudaDeviceSynchronize() in between\n";
+    static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+}
+
+// Did the host access managed memory that it may access?
+bool may_go_on(int signal, const siginfo_t* info, const void* context) {
+    if (signal != SIGSEGV || info->si_code != SEGV_ACCERR) return false;
+    const mcontext_t& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+    const ManagedAccess access = access_changed_page(info->si_addr, accessed_bytes(registers));
+    if (access.kernel == nullptr) return access.goes_on;
+    note_fault(signal, info, context);
+    note_callers();
+    report_early_access(access.kernel, is_write(registers));
+    return true;
+}
+
 // Reports that the host itself has accessed memory of the device, or memory outside an allocation.
 void report_host_access(bool writes) {
     constexpr const char* kFree =
@@ -264,6 +326,7 @@ void handle(int signal, siginfo_t* info, void* context) {
         (of_kernel || !is_closed(info->si_addr)) &&
         guard_fault(info->si_addr, of_kernel ? current_device() : -1) == GuardFault::retry)
         return;
+    if (!of_kernel && !is_closed(info->si_addr) && may_go_on(signal, info, context)) return;
     if (!of_kernel) {
         note_fault(signal, info, context);
         if (!report_host_copy(info->si_addr) && signal != SIGFPE) {

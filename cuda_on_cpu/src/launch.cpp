@@ -36,11 +36,13 @@
 #include "host_shadows.hpp"
 #include "kernel_call.hpp"
 #include "launch_state.hpp"
+#include "managed_watch.hpp"
 #include "memory.hpp"
 #include "module_ranges.hpp"
 #include "order_check.hpp"
 #include "slow_launch.hpp"
 #include "stream.hpp"
+#include "variable_gaps.hpp"
 #include "work_queue.hpp"
 #include "worker_pool.hpp"
 
@@ -309,6 +311,7 @@ void run_blocks(LaunchState& launch) {
         memory_observer->unwatched_launch();
     }
     note_launch();
+    const ManagedWatch managed_watch(launch.name, !launch.kernel->polls);
     const OrderCheck order_check(launch);
     {
         const KernelOnDevice on_device(launch.device, launch.kernel->polls);
@@ -321,6 +324,9 @@ void run_blocks(LaunchState& launch) {
         }
     }
     if (const std::string damage = damaged_allocation(); !damage.empty()) {
+        launch.fail(cudaErrorIllegalAddress, "the kernel " + damage);
+    }
+    if (const std::string damage = damaged_variable(); !damage.empty()) {
         launch.fail(cudaErrorIllegalAddress, "the kernel " + damage);
     }
     if (launch.observer != nullptr) launch.observer->end_launch(launch);

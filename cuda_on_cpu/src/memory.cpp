@@ -19,11 +19,13 @@
 #include <mutex>
 
 #include "cuda_on_cpu/spin_hint.h"
+#include "cuda_on_cpu/variable_gaps.h"
 #include "current_device.hpp"
 #include "environment.hpp"
 #include "exit_report.hpp"
 #include "fault.hpp"
 #include "fibre.hpp"
+#include "managed_watch.hpp"
 #include "module_ranges.hpp"
 #include "observer.hpp"
 #include "pages.hpp"
@@ -391,6 +393,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     }
     set_closed(*allocation, false);
     forget_guarded(allocation->mapping);
+    forget_changed_pages(allocation->mapping, allocation->mapping_size);
     if (const std::string damage = damage_report(*allocation); !damage.empty()) {
         std::fprintf(stderr, "cuda_on_cpu: %s(%p): the program %s\n", function, pointer, damage.c_str());
     }
@@ -427,6 +430,7 @@ int share_allocation(char* begin) {
     if (allocation->file >= 0) return allocation->file;
     set_closed(*allocation, false);
     forget_guarded(allocation->mapping);
+    forget_changed_pages(allocation->mapping, allocation->mapping_size);
     char* const pages = allocation->mapping + guard_size();
     const std::size_t size = allocation->mapping_size - 2 * guard_size();
     const int file = memfd_create("cuda_on_cpu", MFD_CLOEXEC);
@@ -558,6 +562,7 @@ std::string describe_wild_index(const volatile void* address) {
     constexpr Pattern kPatterns[] = {{kDevicePoison, "memory that nothing has written"},
                                      {kSharedPoison, "shared memory that nothing has written"},
                                      {kSharedCanary, "what lies outside a __shared__ variable"},
+                                     {kVariableCanary, "what lies outside a __device__ variable"},
                                      {kCanaries[0], "what lies outside an allocation"},
                                      {kCanaries[1], "what lies outside an allocation"},
                                      {kCanaries[2], "what lies outside an allocation"}};
@@ -630,9 +635,16 @@ std::size_t total_bytes() {
     return machine_bytes() / static_cast<std::size_t>(device_count());
 }
 
+bool may_close_memory() {
+    const std::scoped_lock lock(mutex);
+    return may_close(Clock::now());
+}
+
 DeviceWork::DeviceWork() {
     const std::scoped_lock lock(mutex);
-    if (++closing.works == 1) open_all();
+    if (++closing.works > 1) return;
+    open_all();
+    open_changed_pages();
 }
 
 DeviceWork::~DeviceWork() {
@@ -642,6 +654,7 @@ DeviceWork::~DeviceWork() {
     if (!may_close(begin)) return;
     for (auto& [mapping, allocation] : allocations())
         close_if_of_device(allocation);
+    close_changed_pages();
     closing.spent += Clock::now() - begin;
 }
 

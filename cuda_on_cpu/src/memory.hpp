@@ -61,6 +61,8 @@ class DeviceWork {
 void open_to_host();
 // The same for one allocation, which `begin` is the start of.
 void open_to_host(const void* begin);
+// Is there time left for closing memory, and may the host's code be held off it?
+bool may_close_memory();
 // For a signal handler: does the address lie in memory that is closed to the host? False while an
 // allocation is being made.
 bool is_closed(const volatile void* address);

@@ -19,6 +19,7 @@
 #include "exit_report.hpp"
 #include "fault.hpp"
 #include "host_shadows.hpp"
+#include "managed_watch.hpp"
 #include "memory.hpp"
 #include "memory_operations.hpp"
 #include "memory_pools.hpp"
@@ -208,7 +209,10 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
     if (const WorkAtOnce permitted; permitted && !somebody_captures()) {
         if (const cudaError_t error = check_issue(stream, function); error != cudaSuccess) return error;
         const DeviceScope scope(device_of(stream));
-        return set_last_error(carry_out_now());
+        const cudaError_t error = carry_out_now();
+        // A copy to the device, too, begins when the kernels before it have ended.
+        if (!returns_early || host_waits_for(c, returns_early)) forget_changed_pages();
+        return set_last_error(error);
     }
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, function, capture); error != cudaSuccess) return error;

@@ -1,6 +1,5 @@
 #include "peer_guard.hpp"
 
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <array>
@@ -10,6 +9,7 @@
 
 #include "current_device.hpp"
 #include "pages.hpp"
+#include "spin_lock.hpp"
 
 namespace cuda_on_cpu {
 
@@ -20,19 +20,6 @@ std::array<std::atomic<std::uint64_t>, kMostDevices> peers{};  // bit d of peers
 constexpr std::uint64_t bit(int device) {
     return std::uint64_t{1} << device;
 }
-
-// A lock that the signal handler can use, where a mutex is not allowed.
-class SpinLock {
-  public:
-    void lock() {
-        while (taken_.exchange(true, std::memory_order_acquire))
-            sched_yield();
-    }
-    void unlock() { taken_.store(false, std::memory_order_release); }
-
-  private:
-    std::atomic<bool> taken_{false};
-};
 
 SpinLock guard_lock;
 std::vector<GuardedMemory>& guarded() {

@@ -14,6 +14,7 @@
 #include "device.hpp"
 #include "errors.hpp"
 #include "handles.hpp"
+#include "managed_watch.hpp"
 #include "shared_event.hpp"
 #include "stream_state.hpp"
 
@@ -117,6 +118,7 @@ cudaError_t wait(const char* function, std::vector<TaskPointer> tasks) {
     if (in_host_function()) return refuse_in_host_function(function);
     ++host_waits;
     wait_for(std::move(tasks));
+    forget_changed_pages();
     return set_last_error(lost_context());
 }
 
@@ -124,6 +126,7 @@ cudaError_t query(const char* function, const std::vector<TaskPointer>& tasks) {
     if (in_kernel()) return refuse_in_kernel(function);
     if (in_host_function()) return refuse_in_host_function(function);
     if (!tasks.empty() && !poll_tasks(tasks)) return set_last_error(cudaErrorNotReady);
+    forget_changed_pages();
     return set_last_error(lost_context());
 }
 
@@ -313,13 +316,18 @@ cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOper
     if (!operation.may_wait) {
         if (const WorkAtOnce permitted; permitted) {
             const DeviceScope scope(device_of(stream));
-            return set_last_error(operation.work());
+            const cudaError_t error = operation.work();
+            if (operation.host_waits) forget_changed_pages();
+            return set_last_error(error);
         }
     }
     const TaskPointer task = new_task(std::move(operation.work), operation.may_wait);
     task->host_function = operation.type == cudaGraphNodeTypeHost;
     issue_task(task, tail);
-    if (operation.host_waits) wait_for({task});
+    if (operation.host_waits) {
+        wait_for({task});
+        forget_changed_pages();
+    }
     return operation.host_waits ? set_last_error(lost_context()) : cudaSuccess;
 }
 
@@ -338,11 +346,13 @@ void number_launch(LaunchConfiguration& configuration) {
 void wait_for_all_streams() {
     ++host_waits;
     if (!in_host_function()) wait_for(all_open_tasks());
+    forget_changed_pages();
 }
 
 void wait_for_streams_of(int device) {
     ++host_waits;
     if (!in_host_function()) wait_for(open_tasks_of_device(device));
+    forget_changed_pages();
 }
 
 }  // namespace cuda_on_cpu

@@ -17,6 +17,7 @@
 #include "current_device.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
+#include "managed_watch.hpp"
 #include "observer.hpp"
 #include "worker_pool.hpp"
 
@@ -156,6 +157,7 @@ void execute(const TaskPointer& task) {
     const bool runs = task->work != nullptr && lost_context() == cudaSuccess;
     std::optional<DeviceWork> on_device;
     if (runs && !task->host_function) on_device.emplace();
+    if (task->host_function) forget_changed_pages();
     const cudaError_t error = runs ? task->work() : cudaSuccess;
     on_device.reset();
     task_of_os_thread = before;

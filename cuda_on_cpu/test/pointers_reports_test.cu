@@ -1,8 +1,9 @@
 // What the stand-in tells of addresses of the host that stand for the device's: names of __device__
-// variables and functions in host code.
+// variables and functions in host code. And of an index past the end of such a variable.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -192,6 +193,70 @@ TEST(NamesOfFunctions, AreRightInDeviceCodeAndTemplates) {
     EXPECT_EQ(data.to_host(), std::vector<float>(32, 8.5f));
     Operation of_the_host = same;
     EXPECT_EQ(of_the_host(2), 2);
+}
+
+// ---- An index past the end of a variable --------------------------------------------------------
+
+__global__ void count_at(int i) {
+    atomicAdd(&counters[i], 1);
+}
+__global__ void set_element(int row, int column) {
+    rows[row][column] = 7;
+}
+__global__ void set_weight(int i) {
+    const_cast<float*>(weights)[i] = 1;
+}
+__global__ void set_point(int i) {
+    (&point.x)[i] = 1;
+}
+__global__ void read_behind(float* out, int i) {
+    out[0] = weights[i];
+}
+
+TEST(BoundsOfVariables, AWriteOutsideIsReportedWhenTheKernelEnds) {
+    const std::string outside = "wrote outside a __device__ variable: at ";
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [] { count_at<<<1, 1>>>(32); }),
+                         {"kernel count_at: ", outside, "index 32 of 'counters', which has 32 elements"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [] { count_at<<<1, 1>>>(-1); }),
+                         {outside, "index -1 of 'counters'"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [] { set_element<<<1, 1>>>(4, 1); }),
+                         {outside, "index 17 of 'rows', which has 16 elements"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [] { set_weight<<<1, 1>>>(4); }),
+                         {outside, "index 4 of 'weights'"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [] { set_point<<<1, 1>>>(2); }),
+                         {outside, "byte 8 of 'point', which has 8 bytes"}));
+}
+
+TEST(BoundsOfVariables, AReadOutsideGivesNaN) {
+    DeviceVector<float> out(1);
+    read_behind<<<1, 1>>>(out.data(), 3);
+    EXPECT_FALSE(std::isnan(out.to_host()[0]));
+    read_behind<<<1, 1>>>(out.data(), 4);
+    EXPECT_TRUE(std::isnan(out.to_host()[0]));
+}
+
+TEST(BoundsOfVariables, AWriteToTheFirstAndLastElementIsRight) {
+    testing::internal::CaptureStderr();
+    count_at<<<1, 1>>>(0);
+    count_at<<<1, 1>>>(31);
+    set_element<<<1, 1>>>(3, 3);
+    set_weight<<<1, 1>>>(3);
+    set_point<<<1, 1>>>(1);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+// ---- The heap of kernels ------------------------------------------------------------------------
+
+__global__ void fill_heap(int bytes) {
+    int* const memory = static_cast<int*>(malloc(static_cast<std::size_t>(bytes)));
+    memory[0] = static_cast<int>(threadIdx.x);
+}
+
+TEST(NullPointers, OfAFullHeapNameItsSize) {
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [] { fill_heap<<<2, 256>>>(65536); }),
+                         {"a null pointer: the heap of 8388608 bytes", "cudaLimitMallocHeapSize"}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <random>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -497,9 +498,8 @@ TEST(DeviceWords, AreRemoved) {
 
 TEST(DeviceVariables, AreTheFilesOwn) {
     const std::string own = "static __attribute__((used))";
-    for (const char* rest :
-         {" int x;", " float table[3] = {1, 2, 3};", " S s{};", " float4 v;", " a::B<int, 3> v;",
-          " int (*f)(int) = g;", " struct { int a; } x;", " const int x = f(3);"}) {
+    for (const char* rest : {" int x;", " float* p;", " unsigned int x = 3;", " int (*f)(int) = g;",
+                             " struct { int a; } x;", " const int x = f(3);"}) {
         for (const char* word : {"__device__", "__constant__", "__managed__"}) {
             EXPECT_EQ(gnu(word + std::string(rest)), own + rest);
             EXPECT_EQ(gnu("namespace n { " + (word + std::string(rest)) + " }"),
@@ -513,9 +513,39 @@ TEST(DeviceVariables, AreTheFilesOwn) {
     expect_translation("const __device__ __constant__ int x = 3;", "const" + own + " int x = 3;");
 }
 
+// The translation without the gaps and what is behind them.
+std::string without_gaps(const std::string& translation) {
+    static const std::regex before(R"(static __attribute__\(\(used\)\)[^;]*gap_\d+_before_[^;]*; )");
+    static const std::regex behind(R"( static __attribute__\(\(used\)\)[^;]*gap_\d+_behind_[^;]*; [^;]*;)");
+    return std::regex_replace(std::regex_replace(translation, before, ""), behind, "");
+}
+
+TEST(DeviceVariables, WithElementsLieBetweenGaps) {
+    const std::string own = "static __attribute__((used))";
+    for (const char* rest : {" float table[3] = {1, 2, 3};", " S s{};", " float4 v;", " a::B<int, 3> v;",
+                             " const float* rows[4];"}) {
+        const std::string translation = gnu("__device__" + std::string(rest));
+        EXPECT_EQ(without_gaps(translation), own + rest);
+        EXPECT_TRUE(contains(translation, "gap_")) << translation;
+        EXPECT_EQ(lines_of(translation), 0);
+    }
+    EXPECT_EQ(dense(without_gaps(gnu("__device__ int a[2] = {1}, b[3];"))),
+              dense(own + " int a[2] = {1}; " + own + " int b[3];"));
+    // Beside variables with values the gaps have one, too.
+    const std::string filled = "{::cuda_on_cpu::kVariableCanary}; ";
+    EXPECT_TRUE(contains(gnu("__device__ int a[2] = {1};"), filled));
+    EXPECT_TRUE(contains(gnu("__device__ const int a[2] = {};"), filled));
+    EXPECT_FALSE(contains(gnu("__device__ int a[2] = {0, 0};"), filled));
+    EXPECT_FALSE(contains(gnu("__device__ int a[2];"), filled));
+    for (const char* no_gaps : {"struct S { static __device__ int a[2]; };", "extern __device__ int a[];",
+                                "__device__ int a[2], *b;", "template <int n> __device__ int a[n];",
+                                "__device__ int f(int a[2]);", "__device__ struct { int a[2]; } s;"})
+        EXPECT_FALSE(contains(gnu(no_gaps), "gap_")) << no_gaps;
+}
+
 TEST(DeviceVariables, KeepALinkageThatIsWritten) {
     expect_translation("__device__ static int x;", "__attribute__((used)) static int x;");
-    expect_translation("static __constant__ int x[4];", "static __attribute__((used)) int x[4];");
+    EXPECT_EQ(without_gaps(gnu("static __constant__ int x[4];")), "static __attribute__((used)) int x[4];");
     expect_translation("static __device__ int f() { return 0; }", "static int f() { return 0; }");
     for (const char* rest :
          {"extern int x[];", "inline int x;", "int f();", "int f() { return 0; }", "int S::x = 3;",
@@ -524,6 +554,38 @@ TEST(DeviceVariables, KeepALinkageThatIsWritten) {
     }
     expect_translation("template <class T> __device__ T zero = T();", "template <class T> T zero = T();");
     expect_translation("extern __constant__ int x; __constant__ int x = 3;", "extern int x; int x = 3;");
+}
+
+TEST(DeviceHeap, IsWhereDeviceCodeAllocates) {
+    const auto in_kernel = [](const std::string& statement) {
+        const std::string translation = dense(gnu("__device__ void f() { " + statement + " }"));
+        const std::string begin = dense("void f() { ::cuda_on_cpu::order_may_show = true;");
+        return translation.starts_with(begin) ? translation.substr(begin.size())
+                                              : translation.substr(dense("void f() {").size());
+    };
+    const auto expect_statement = [&](const std::string& statement, const std::string& expected) {
+        EXPECT_EQ(in_kernel(statement), dense(expected + "}")) << statement;
+    };
+    const std::string on_heap = "::new (::cuda_on_cpu::OnHeap()) ";
+    expect_statement("p = malloc(n);", "p = ::cuda_on_cpu::heap_malloc(n);");
+    expect_statement("p = (T*)std::malloc(n);", "p = (T*)::cuda_on_cpu::heap_malloc(n);");
+    expect_statement("p = a ? b : ::malloc(n);", "p = a ? b : ::cuda_on_cpu::heap_malloc(n);");
+    expect_statement("free(p); std::free(q);", "::cuda_on_cpu::heap_free(p); ::cuda_on_cpu::heap_free(q);");
+    expect_statement("p = new T[n];", "p = " + on_heap + "T[n];");
+    expect_statement("return ::new T(a, b);", "return " + on_heap + "T(a, b);");
+    expect_statement("delete p; delete[] q->r[i];",
+                     "delete ::cuda_on_cpu::leaving_heap(p); delete[] "
+                     "::cuda_on_cpu::leaving_heap(q->r[i]);");
+    expect_statement("if (a) delete (b)p, delete q;",
+                     "if (a) delete ::cuda_on_cpu::leaving_heap((b)p), delete "
+                     "::cuda_on_cpu::leaving_heap(q);");
+    for (const char* other : {"new (place) T();", "pool.malloc(n);", "pool->free(p);", "my::malloc(n);"})
+        expect_statement(other, other);
+    for (const char* host : {"void f() { p = malloc(n); free(p); delete new T; }",
+                             "struct S { void* operator new(size_t); };", "struct S { S() = delete; };"})
+        expect_translation(host, host);
+    expect_translation("struct S { void* operator new(size_t); }; __device__ void f() { delete p; }",
+                       "struct S { void* operator new(size_t); }; void f() { delete p; }");
 }
 
 TEST(Shifts, OfDeviceCodeMarkTheirAmounts) {

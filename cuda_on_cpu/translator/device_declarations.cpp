@@ -13,6 +13,7 @@ void DeviceDeclarations::translate_device(std::size_t i) {
     const std::size_t name = variable_name(declaration);
     if (name == kNone || is_shared({declaration.begin, name})) return;
     note_device_variable({declaration.begin, name});
+    variables_.insert({declaration.begin, name});
     // "used": a program may access the variable by name, as that of a module, which the compiler
     // cannot see.
     for (std::size_t p = declaration.begin; p < name; ++p) {
@@ -47,15 +48,23 @@ void DeviceDeclarations::note_device_variable(Range before_name) {
 // A section cannot hold both writable and read-only variables. The macro __constant__ leaves
 // __attribute__((section("cuda_on_cpu_constant"))) after the word.
 void DeviceDeclarations::choose_constant_section(std::size_t word) {
+    const std::size_t begin = declaration_begin(word);
+    if (begin == kNone || !is_const_variable(begin)) return;
+    for (std::size_t i = begin; i < tokens_.size() && !tokens_[i].is(";") && !tokens_[i].is("="); ++i) {
+        if (!is_decoration(i)) continue;
+        const std::size_t end = closing(tokens_.next(i));
+        for (; i < end; ++i)
+            if (tokens_[i].is("\"cuda_on_cpu_constant\"")) text_[i] = "\"cuda_on_cpu_const\"";
+    }
+}
+
+bool DeviceDeclarations::is_const_variable(std::size_t begin) const {
     static constexpr std::array<std::string_view, 5> kEnds = {";", "=", "[", "{", ","};
-    std::size_t section = kNone;
     bool is_const = false;
-    for (std::size_t i = declaration_begin(word); i != kNone && i < tokens_.size(); ++i) {
+    for (std::size_t i = begin; i < tokens_.size(); ++i) {
         const Token& token = tokens_[i];
         if (is_decoration(i)) {
-            const std::size_t end = closing(tokens_.next(i));
-            for (; i < end; ++i)
-                if (tokens_[i].is("\"cuda_on_cpu_constant\"")) section = i;
+            i = closing(tokens_.next(i));
         } else if (token.is("<")) {
             // Template arguments: a const in there belongs to another type.
             int depth = 1;
@@ -69,7 +78,7 @@ void DeviceDeclarations::choose_constant_section(std::size_t word) {
             break;
         }
     }
-    if (is_const && section != kNone) text_[section] = "\"cuda_on_cpu_const\"";
+    return is_const;
 }
 
 // The name of the variable that the declaration declares; kNone if it declares none, or a member of
@@ -119,6 +128,90 @@ bool DeviceDeclarations::is_declared_extern(std::string_view name) const {
         if (!tokens_[i].is(name)) continue;
         for (std::size_t p = declaration_begin(i); p < i; ++p) {
             if (tokens_[p].is("extern")) return true;
+        }
+    }
+    return false;
+}
+
+// An index past the end of an array reaches the next variable. So each array, and each object of a
+// class, gets unused bytes on both sides, which the runtime knows (cuda_on_cpu/variable_gaps.h).
+void DeviceDeclarations::place_in_gaps() {
+    for (const auto& [begin, name] : variables_)
+        place_in_gaps(begin, name);
+}
+
+void DeviceDeclarations::place_in_gaps(std::size_t begin, std::size_t name) {
+    const std::size_t end = end_of_statement(name);
+    if (end == kNone || end >= tokens_.size() || !tokens_[end].is(";")) return;
+    std::vector<std::size_t> names = {name};
+    const std::vector<Range> parts = split({name, end});
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        names.push_back(next_in(parts[i]));
+        if (tokens_[names.back()].kind != TokenKind::identifier) return;  // `int a[4], *b;`
+    }
+    const bool has_array =
+        std::ranges::any_of(names, [&](std::size_t each) { return tokens_.is(tokens_.next(each), "["); });
+    if (!needs_gaps({begin, name}, has_array)) return;
+    const bool is_const = is_const_variable(begin);
+    std::string specifiers, section;
+    for (std::size_t i = begin; i < name; ++i) {
+        specifiers += tokens_[i].significant() ? text_[i] : " ";
+        if (tokens_[i].text.starts_with("\"cuda_on_cpu_const"))
+            section = " __attribute__((section(" + text_[i] + ")))";
+    }
+    const std::string gap_type = "::cuda_on_cpu::VariableGap<" + std::string(watched_ ? "4096>" : "256>");
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const std::string number = std::to_string(names[i]);
+        const auto gap = [&](const std::string& side) {
+            const bool filled = is_const || has_value(names[i], parts[i].end);
+            return "static __attribute__((used))" + section + (is_const ? " const " : " ") + gap_type +
+                   " gap_" + number + side + (filled ? "{::cuda_on_cpu::kVariableCanary}; " : "; ");
+        };
+        const std::string variable(tokens_[names[i]].text);
+        const std::string behind = "; " + gap("_behind_") +
+                                   "static const ::cuda_on_cpu::NotedVariable noted_" + number + "_(" +
+                                   variable + ", \"" + variable + "\", gap_" + number + "_before_, gap_" +
+                                   number + "_behind_, " + (is_const ? "false" : "true") + ")";
+        if (i == 0) {
+            text_[begin].insert(0, gap("_before_"));
+        } else {
+            after_[parts[i].begin - 1] += gap("_before_") + specifiers;
+        }
+        // Between two variables of one declaration there was a comma.
+        text_[parts[i].end] = behind + ";" + (i + 1 < names.size() ? " " : "");
+    }
+}
+
+// Not scalars, references, pointers, and variables of a type that the declaration defines.
+bool DeviceDeclarations::needs_gaps(Range before_name, bool is_array) const {
+    static constexpr std::array<std::string_view, 16> kScalars = {
+        "auto",   "bool",     "char", "short",  "int",    "long",    "float",    "double",
+        "signed", "unsigned", "half", "__half", "size_t", "uint8_t", "uint32_t", "uint64_t"};
+    static constexpr std::array<std::string_view, 4> kOthers = {"*", "&", "(", "{"};
+    for (std::size_t i = before_name.begin; i < before_name.end; ++i) {
+        if (is_decoration(i)) {
+            i = closing(tokens_.next(i));
+        } else if (const std::size_t close = end_of_angle(i); close != kNone) {
+            i = close;
+        } else if (one_of(tokens_[i].text, kOthers) && !(is_array && tokens_[i].is("*"))) {
+            return false;
+        } else if (!is_array && one_of(tokens_[i].text, kScalars)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Does the variable begin with a value other than zero? The compiler places those elsewhere.
+bool DeviceDeclarations::has_value(std::size_t name, std::size_t end) const {
+    std::size_t i = name;
+    while (i < end && !tokens_[i].is("=") && !tokens_[i].is("{"))
+        i = tokens_.is(i, "[") ? closing(i) + 1 : i + 1;
+    for (; i < end; ++i) {
+        if (tokens_[i].kind == TokenKind::number) {
+            if (tokens_[i].text.find_first_not_of("0.xfFuUlL") != std::string_view::npos) return true;
+        } else if (tokens_[i].significant() && tokens_[i].kind != TokenKind::punctuation) {
+            return true;
         }
     }
     return false;

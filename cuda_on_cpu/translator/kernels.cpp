@@ -55,11 +55,20 @@ void Kernels::translate_kernel(std::size_t global) {
     const Range list{parameters + 1, closing(parameters)};
     tell_of_references(list);
     const std::string names = parameter_names(list);
-    after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
-                   "); if (cuda_on_cpu_kernel_.is_query" + parameter_types(list) + "()) return; " + kMark +
-                   "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
-                   "\", [=]() mutable {" + grid_constants(list) + after_[body];
+    after_[body] =
+        " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
+        "); if (cuda_on_cpu_kernel_.is_query" + parameter_types(list) + "()) return; " + kMark +
+        (mentions_volatile({parameters, closing(body)}) ? "::cuda_on_cpu::share_with_host(); " : "") +
+        "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) + "\", [=]() mutable {" +
+        grid_constants(list) + after_[body];
     text_[closing(body)] = "}" + names + ");}";
+}
+
+// Such a kernel may exchange values with the host while it runs.
+bool Kernels::mentions_volatile(Range range) const {
+    for (std::size_t i = range.begin; i < range.end; ++i)
+        if (tokens_[i].is("volatile") && !of_asm(i)) return true;
+    return false;
 }
 
 // Declares the addresses of __grid_constant__ parameters, in a file that queries them. In other

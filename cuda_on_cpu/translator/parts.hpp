@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ptx.hpp"
@@ -32,22 +33,32 @@ class AsmStatements : Rewriter {
 // __device__, __constant__, __managed__.
 class DeviceDeclarations : Rewriter {
   public:
-    DeviceDeclarations(File& file, DeviceVariables device_variables)
-        : Rewriter(file), own_device_variables_(device_variables == DeviceVariables::own) {}
+    DeviceDeclarations(File& file, DeviceVariables device_variables, SharedArrays shared_arrays)
+        : Rewriter(file),
+          own_device_variables_(device_variables == DeviceVariables::own),
+          watched_(shared_arrays == SharedArrays::in_gaps) {}
     bool is_variable(std::string_view name) const { return device_variables_.contains(name); }
     void translate_device(std::size_t i);
     void tell_of_device_variable(std::size_t name);
+    void place_in_gaps();
 
   private:
     void note_device_variable(Range before_name);
     void choose_constant_section(std::size_t word);
+    bool is_const_variable(std::size_t begin) const;
+    bool needs_gaps(Range before_name, bool is_array) const;
+    bool has_value(std::size_t name, std::size_t end) const;
+    void place_in_gaps(std::size_t begin, std::size_t name);
     std::size_t variable_name(Range declaration) const;
     bool is_declared_extern(std::string_view name) const;
     bool is_argument(std::size_t i) const;
     bool is_shared(Range declaration) const;
 
     bool own_device_variables_;
+    bool watched_;
     std::set<std::string_view> device_variables_;
+    // Where the declaration of each variable of the file begins, and its name.
+    std::set<std::pair<std::size_t, std::size_t>> variables_;
 };
 
 // Calls of host functions in device code.
@@ -122,6 +133,7 @@ class Kernels : Rewriter {
   private:
     std::size_t skip_decorations(std::size_t i) const;
     std::string decoration_argument(Range range, std::string_view name) const;
+    bool mentions_volatile(Range range) const;
     std::string grid_constants(Range parameters);
     bool asks_for_kinds();
     void require_void(Range head) const;

@@ -82,7 +82,7 @@ class Translation : Rewriter {
         : Rewriter(file),
           dialect_(dialect),
           asm_statements_(file),
-          device_declarations_(file, device_variables),
+          device_declarations_(file, device_variables, shared_arrays),
           host_functions_(file),
           host_names_(file),
           kernels_(file),
@@ -100,6 +100,10 @@ class Translation : Rewriter {
     void translate_word(std::size_t i);
     void mark_unused_result(std::size_t name);
     void tell_of_allocation(std::size_t i);
+    bool allocates_in_device_code(std::size_t i);
+    void replace_function(std::size_t i, const std::string& text);
+    void allocate_from_heap(std::size_t i);
+    void give_back_to_heap(std::size_t i);
     bool declares_own_texture() const;
     void translate_texture_reference(std::size_t word);
     void tell_of_removed_property(std::size_t i);
@@ -110,6 +114,7 @@ class Translation : Rewriter {
 
     Dialect dialect_;
     std::optional<bool> own_texture_;
+    std::optional<bool> own_new_;
     AsmStatements asm_statements_;
     DeviceDeclarations device_declarations_;
     HostFunctions host_functions_;
@@ -149,6 +154,7 @@ std::string Translation::run() {
         }
     }
     shared_variables_.declare_global_shared();
+    device_declarations_.place_in_gaps();
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
         if (is_asm(tokens_[i])) asm_statements_.translate_asm(i);
     }
@@ -199,6 +205,9 @@ void Translation::translate_word(std::size_t i) {
         mark_unused_result(i);
     } else if ((word.is("new") || word.is("malloc")) && i < device_code_end_) {
         tell_of_allocation(i);
+        allocate_from_heap(i);
+    } else if ((word.is("delete") || word.is("free")) && i < device_code_end_) {
+        give_back_to_heap(i);
     } else if (kernels_.is_kernel(word.text)) {
         launches_.require_configuration(i);
     } else if (device_declarations_.is_variable(word.text)) {
@@ -234,6 +243,68 @@ void Translation::tell_of_allocation(std::size_t i) {
     for (std::size_t p = declaration_begin(body); p < body; ++p)
         if (tokens_[p].is("constexpr")) return;
     after_[body] += kMayShow;
+}
+
+// A class with an operator of its own keeps it, and constant expressions know no heap.
+bool Translation::allocates_in_device_code(std::size_t i) {
+    const std::size_t body = outermost_function(i);
+    if (body == kNone || is_member(i) || tokens_.is(tokens_.previous(i), "operator")) return false;
+    for (std::size_t p = declaration_begin(body); p < body; ++p)
+        if (tokens_[p].is("constexpr")) return false;
+    if (!own_new_) {
+        own_new_ = false;
+        for (std::size_t p = 0; p < tokens_.size(); ++p)
+            if (tokens_[p].is("operator") &&
+                (tokens_.is(tokens_.next(p), "new") || tokens_.is(tokens_.next(p), "delete")) &&
+                !is_namespace(tokens_.enclosing_brace(p)))
+                own_new_ = true;
+    }
+    return tokens_[i].is("malloc") || tokens_[i].is("free") ? tokens_.is(tokens_.next(i), "(") : !*own_new_;
+}
+
+// Replaces `f`, `::f` and `std::f`.
+void Translation::replace_function(std::size_t i, const std::string& text) {
+    const std::size_t colon = tokens_.previous(i);
+    if (tokens_.is(colon, ":") && tokens_.is(tokens_.previous(colon), ":")) {
+        const std::size_t first = tokens_.previous(colon);
+        const std::size_t scope = tokens_.previous(first);
+        const bool is_std = tokens_.is(scope, "std");
+        if (scope != kNone && tokens_[scope].kind == TokenKind::identifier && !is_std &&
+            !tokens_[scope].is("return"))
+            return;
+        erase({is_std ? scope : first, i});
+    }
+    text_[i] = text;
+}
+
+// `malloc(n)` and `new T`, but not `new (place) T`.
+void Translation::allocate_from_heap(std::size_t i) {
+    if (!allocates_in_device_code(i)) return;
+    if (tokens_[i].is("malloc"))
+        replace_function(i, "::cuda_on_cpu::heap_malloc");
+    else if (!tokens_.is(tokens_.next(i), "("))
+        replace_function(i, "::new (::cuda_on_cpu::OnHeap())");
+}
+
+void Translation::give_back_to_heap(std::size_t i) {
+    if (!allocates_in_device_code(i)) return;
+    if (tokens_[i].is("free")) {
+        replace_function(i, "::cuda_on_cpu::heap_free");
+        return;
+    }
+    std::size_t first = tokens_.next(i);
+    std::size_t word = i;
+    if (tokens_.is(first, "[")) {
+        word = closing(first);
+        first = tokens_.next(word);
+    }
+    if (tokens_.is(first, ";")) return;  // `= delete;`
+    std::size_t end = first;
+    while (!tokens_.is(end, ";") && !tokens_.is(end, ",") && !tokens_.is(end, ")"))
+        end = tokens_.next(tokens_.is(end, "(") || tokens_.is(end, "[") || tokens_.is(end, "{") ? closing(end)
+                                                                                                : end);
+    after_[word] += " ::cuda_on_cpu::leaving_heap(";
+    after_[tokens_.previous(end)] += ")";
 }
 
 // Programs may have their own class or alias with the name `texture`.

@@ -248,6 +248,7 @@ __forceinline__ T atomicCAS(T* address, std::type_identity_t<T> expected, std::t
         function(address, value);                                                    \
     }                                                                                \
     __forceinline__ T function##_system(T* address, std::type_identity_t<T> value) { \
+        cuda_on_cpu::share_with_host();                                              \
         return function(address, value);                                             \
     }
 
@@ -272,6 +273,7 @@ __forceinline__ T atomicCAS_block(T* address, std::type_identity_t<T> expected,
 template <class T>
 __forceinline__ T atomicCAS_system(T* address, std::type_identity_t<T> expected,
                                    std::type_identity_t<T> desired) {
+    cuda_on_cpu::share_with_host();
     return atomicCAS(address, expected, desired);
 }
 
@@ -296,5 +298,6 @@ inline void __threadfence_block() {
     cuda_on_cpu::atomic_fence(cuda_on_cpu::MemoryOrder::acq_rel);
 }
 inline void __threadfence_system() {
+    cuda_on_cpu::share_with_host();
     cuda_on_cpu::atomic_fence(cuda_on_cpu::MemoryOrder::seq_cst);
 }

@@ -1468,4 +1468,98 @@ TEST(Bounds, ArraysWithGapsAroundThemAreArrays) {
     EXPECT_EQ(result, 4 * 5 * 4 + 3 * 4 + 1);
 }
 
+// `__device__` and `__constant__` variables in all the places where the compiler puts them.
+__device__ int first_table[16];
+__device__ int second_table[64];
+__constant__ float weights[9];
+__device__ float with_values[4] = {1, 2, 3, 4};
+__device__ const int squares[5] = {0, 1, 4, 9, 16};
+__constant__ const short steps[3] = {1, 2, 3};
+__device__ int one_of_two[6], other_of_two[2][3];
+__device__ const int* rows[4];
+__device__ int zeros[4] = {0};
+struct Settings {
+    int limit;
+    float factors[3];
+};
+__constant__ Settings settings;
+__device__ __managed__ int counts[4];
+__device__ float4 quads[3];
+namespace inner {
+static __device__ unsigned char bytes[7];
+}  // namespace inner
+
+// The compiler's sanitizer leaves out loads of const variables, but not those through a pointer.
+template <class T>
+__device__ __noinline__ T element_of(const T* values, int i) {
+    return values[i];
+}
+
+template <class Read>
+__global__ void read_variable(float* out, int i, Read read) {
+    out[0] = static_cast<float>(read(i));
+}
+
+template <class Read>
+void expect_bounds(int size, const std::string& message, Read read) {
+    Buffer<float> out(1);
+    EXPECT_FINDS("", [&] { read_variable<<<1, 1>>>(out.get(), 0, read); });
+    EXPECT_FINDS("", [&] { read_variable<<<1, 1>>>(out.get(), size - 1, read); });
+    const auto behind = findings([&] { read_variable<<<1, 1>>>(out.get(), size, read); });
+    ASSERT_EQ(kinds(behind), "out_of_bounds") << message;
+    EXPECT_NE(behind[0].message.find(message), std::string::npos) << behind[0].message;
+    EXPECT_GT(behind[0].source.line, 0);
+    EXPECT_FINDS("out_of_bounds", [&] { read_variable<<<1, 1>>>(out.get(), size + 9, read); });
+    EXPECT_FINDS("out_of_bounds", [&] { read_variable<<<1, 1>>>(out.get(), -4, read); });
+}
+
+TEST(Bounds, OfDeviceVariables) {
+    const auto index = [](const std::string& name, int size) {
+        return "index " + std::to_string(size) + " of '" + name + "', which has " + std::to_string(size) +
+               " elements";
+    };
+    expect_bounds(16, index("first_table", 16), [] __device__(int i) { return first_table[i]; });
+    expect_bounds(64, index("second_table", 64), [] __device__(int i) { return second_table[i]; });
+    expect_bounds(9, index("weights", 9), [] __device__(int i) { return weights[i]; });
+    expect_bounds(4, index("with_values", 4), [] __device__(int i) { return with_values[i]; });
+    expect_bounds(5, index("squares", 5), [] __device__(int i) { return element_of(squares, i); });
+    expect_bounds(3, index("steps", 3), [] __device__(int i) { return element_of(steps, i); });
+    expect_bounds(6, index("one_of_two", 6), [] __device__(int i) { return one_of_two[i]; });
+    expect_bounds(6, index("other_of_two", 6), [] __device__(int i) { return other_of_two[i / 3][i % 3]; });
+    expect_bounds(4, index("rows", 4), [] __device__(int i) { return rows[i] == nullptr; });
+    expect_bounds(4, index("zeros", 4), [] __device__(int i) { return zeros[i]; });
+    expect_bounds(4, index("counts", 4), [] __device__(int i) { return counts[i]; });
+    expect_bounds(3, index("quads", 3), [] __device__(int i) { return quads[i].x; });
+    expect_bounds(7, index("bytes", 7), [] __device__(int i) { return inner::bytes[i]; });
+    expect_bounds(3, "byte 16 of 'settings', which has 16 bytes",
+                  [] __device__(int i) { return settings.factors[i]; });
+}
+
+__global__ void write_variable(int i) {
+    first_table[i] = 1;
+}
+__global__ void add_to_variable(int i) {
+    atomicAdd(&first_table[i], 1);
+}
+// A vector that begins in the variable and ends behind it.
+__global__ void write_vector(int i) {
+    reinterpret_cast<int4*>(with_values)[0] = make_int4(0, 0, 0, 0);
+    *reinterpret_cast<int2*>(first_table + i) = make_int2(1, 2);
+}
+
+TEST(Bounds, OfWritesToDeviceVariables) {
+    EXPECT_FINDS("", [&] { write_variable<<<1, 1>>>(15); });
+    EXPECT_FINDS("", [&] { add_to_variable<<<1, 1>>>(15); });
+    EXPECT_FINDS("", [&] { write_vector<<<1, 1>>>(14); });
+    const auto behind = findings([&] { write_variable<<<1, 1>>>(17); });
+    ASSERT_EQ(kinds(behind), "out_of_bounds");
+    EXPECT_EQ(behind[0].message, "write of 4 bytes at index 17 of 'first_table', which has 16 elements");
+    const auto before = findings([&] { write_variable<<<1, 1>>>(-1); });
+    ASSERT_EQ(kinds(before), "out_of_bounds");
+    EXPECT_EQ(before[0].message, "write of 4 bytes at index -1 of 'first_table', which has 16 elements");
+    EXPECT_FINDS("out_of_bounds", [&] { add_to_variable<<<1, 1>>>(16); });
+    EXPECT_FINDS("out_of_bounds", [&] { write_vector<<<1, 1>>>(16); });
+    EXPECT_FINDS("misaligned", [&] { write_vector<<<1, 1>>>(13); });
+}
+
 }  // namespace

@@ -1,0 +1,125 @@
+#include "device_heap.hpp"
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "cuda_on_cpu/device_heap.h"
+#include "cuda_on_cpu/thread.h"
+#include "current_device.hpp"
+#include "pages.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+// The memory itself is the host's. What kernels have of it is counted.
+struct Heap {
+    std::size_t size = std::size_t{8} << 20;
+    std::size_t used = 0;
+    bool in_use = false;
+    bool was_full = false;
+};
+struct Piece {
+    std::size_t size;
+    int device;
+};
+struct Heaps {
+    std::mutex mutex;
+    std::array<Heap, kMostDevices> of_device;
+    std::map<std::uintptr_t, Piece> pieces;
+};
+// Never destroyed, because destructors of static objects may launch kernels.
+Heaps& heaps() {
+    static auto& all = *new Heaps;
+    return all;
+}
+
+// The caller holds the lock.
+Heap& current_heap(Heaps& all) {
+    return all.of_device[static_cast<std::size_t>(current_device())];
+}
+
+// Takes `bytes` from the heap for memory that `allocate` returns.
+template <class Allocate>
+void* take(std::size_t bytes, Allocate allocate) {
+    constexpr std::size_t kAlignment = 16;
+    if (!in_kernel()) return allocate();
+    Heaps& all = heaps();
+    const std::scoped_lock lock(all.mutex);
+    Heap& heap = current_heap(all);
+    heap.in_use = true;
+    const std::size_t size = round_up(bytes, kAlignment);
+    void* const memory = size >= bytes && size <= heap.size - heap.used ? allocate() : nullptr;
+    if (memory == nullptr) {
+        heap.was_full = true;
+        return nullptr;
+    }
+    heap.used += size;
+    all.pieces[reinterpret_cast<std::uintptr_t>(memory)] = {size, current_device()};
+    return memory;
+}
+
+}  // namespace
+
+bool set_heap_size(std::size_t bytes) {
+    Heaps& all = heaps();
+    const std::scoped_lock lock(all.mutex);
+    Heap& heap = current_heap(all);
+    if (heap.in_use) return false;
+    heap.size = bytes;
+    return true;
+}
+
+std::size_t heap_size() {
+    Heaps& all = heaps();
+    const std::scoped_lock lock(all.mutex);
+    return current_heap(all).size;
+}
+
+void reset_heap() {
+    Heaps& all = heaps();
+    const std::scoped_lock lock(all.mutex);
+    std::erase_if(all.pieces, [](const auto& piece) { return piece.second.device == current_device(); });
+    current_heap(all) = {};
+}
+
+bool heap_was_full() {
+    Heaps& all = heaps();
+    const std::scoped_lock lock(all.mutex);
+    return current_heap(all).was_full;
+}
+
+void* heap_malloc(std::size_t bytes) {
+    return take(bytes, [bytes] { return std::malloc(bytes); });
+}
+
+void* heap_new(std::size_t bytes, std::size_t alignment) {
+    return take(bytes, [=] {
+        return alignment == 0 ? ::operator new(bytes, std::nothrow)
+                              : ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+    });
+}
+
+void heap_free(void* memory) {
+    leaves_heap(memory);
+    std::free(memory);
+}
+
+void leaves_heap(const volatile void* memory) {
+    if (memory == nullptr) return;
+    const auto byte = reinterpret_cast<std::uintptr_t>(memory);
+    Heaps& all = heaps();
+    const std::scoped_lock lock(all.mutex);
+    // A pointer to an array lies behind its length, and one to a base class may lie inside.
+    auto behind = all.pieces.upper_bound(byte);
+    if (behind == all.pieces.begin()) return;
+    const auto [begin, piece] = *--behind;
+    if (byte >= begin + piece.size && byte != begin) return;
+    all.of_device[static_cast<std::size_t>(piece.device)].used -= piece.size;
+    all.pieces.erase(behind);
+}
+
+}  // namespace cuda_on_cpu

@@ -78,17 +78,47 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     if (observer_ != nullptr)
         observer_->begin_block(launch, block, shared_.dynamic(), shared_.dynamic_bytes());
 
-    scheduler_.begin_block(launch);
-    while (!failed_ && scheduler_.live_threads() > 0) {
-        if (scheduler_.run() || between_blocks_.wait_for_other_blocks()) continue;
-        if (!launch.failed) launch.fail(cudaErrorLaunchTimeout, describe_deadlock(*this));
-        failed_ = true;
+    if (runs_in_rows(cluster)) {
+        run_rows();
+    } else {
+        run_threads();
     }
     end_block();
     if (observer_ != nullptr) observer_->end_block();
     observer_ = nullptr;
     launch_ = nullptr;
     seen_launch_.store(nullptr, std::memory_order_release);
+}
+
+void BlockRunner::run_threads() {
+    scheduler_.begin_block(*launch_);
+    while (!failed_ && scheduler_.live_threads() > 0) {
+        if (scheduler_.run() || between_blocks_.wait_for_other_blocks()) continue;
+        if (!launch_->failed) launch_->fail(cudaErrorLaunchTimeout, describe_deadlock(*this));
+        failed_ = true;
+    }
+}
+
+// Not where each start of a thread may be seen, or another order is asked for.
+bool BlockRunner::runs_in_rows(const ClusterState* cluster) const {
+    static const bool wanted =
+        environment().rows && !environment().late_stores && !environment().lockstep && !is_debugged();
+    return launch_->run_row != nullptr && wanted && !scheduler_.descending() && !launch_->repeated &&
+           launch_->observer == nullptr && cluster == nullptr && !launch_->configuration.cooperative;
+}
+
+void BlockRunner::run_rows() {
+    in_rows_ = true;
+    error_in_rows_ = cudaSuccess;
+    scheduler_.run_rows(*launch_);
+    in_rows_ = false;
+    if (error_in_rows_ == cudaSuccess) return;
+    scheduler_.abandon_fibres();
+    run_threads();
+    if (failed_) return;
+    // The threads before it have changed what the thread has met.
+    launch_->fail(error_in_rows_, "block " + triple(blockIdx) + ": " + message_of_rows_);
+    failed_ = true;
 }
 
 void BlockRunner::end_block() {
@@ -131,6 +161,11 @@ void BlockRunner::fail(cudaError_t error, const std::string& message, Site site)
 
 void BlockRunner::fail_in(const std::string& where, cudaError_t error, const std::string& message,
                           Site site) {
+    if (in_rows_) {
+        error_in_rows_ = error;
+        message_of_rows_ = message;
+        scheduler_.leave_block();
+    }
     launch_->fail(error, where + ": " + message, site);
     failed_ = true;
     scheduler_.leave_block();

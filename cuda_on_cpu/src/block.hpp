@@ -121,6 +121,9 @@ class BlockRunner {
 
   private:
     void end_block();
+    bool runs_in_rows(const ClusterState* cluster) const;
+    void run_rows();
+    void run_threads();
     void enter_shared(const SharedObject& object, bool poison, std::size_t gap);
 
     LaunchState* launch_ = nullptr;
@@ -128,6 +131,11 @@ class BlockRunner {
     BlockObserver* observer_ = nullptr;
     uint3 index_{0, 0, 0};
     bool failed_ = false;
+    bool in_rows_ = false;
+    // What a row came upon. Which thread it was is found by running the threads once more, one by
+    // one.
+    cudaError_t error_in_rows_ = cudaSuccess;
+    std::string message_of_rows_;
 
     Scheduler scheduler_{*this};
     Collectives collectives_{*this};

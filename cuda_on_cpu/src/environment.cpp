@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -107,6 +108,7 @@ const Environment& environment() {
         .timeout = std::chrono::seconds(positive_number("CUDA_ON_CPU_TIMEOUT", 30, 86400)),
         .notice = positive_number("CUDA_ON_CPU_NOTICE", 0, 86400),
         .named_lines = second_word("CUDA_ON_CPU_PRINTF", "plain", "threads"),
+        .rows = !second_word("CUDA_ON_CPU_LOOPS", "on", "off"),
         .late_stores = second_word("CUDA_ON_CPU_STORES", "prompt", "late"),
         .findings = !second_word("CUDA_ON_CPU_FINDINGS", "on", "off"),
         .barriers = barrier_rule("CUDA_ON_CPU_BARRIERS"),
@@ -127,6 +129,14 @@ const Environment& environment() {
         .atomic_volatile = second_word("CUDA_ON_CPU_VOLATILE", "plain", "atomic"),
     };
     return read;
+}
+
+bool is_debugged() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("TracerPid:")) return line.find_first_of("123456789") != std::string::npos;
+    }
+    return false;
 }
 
 }  // namespace cuda_on_cpu

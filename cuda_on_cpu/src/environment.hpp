@@ -50,6 +50,7 @@ struct Environment {
     std::chrono::seconds timeout;  // CUDA_ON_CPU_TIMEOUT: how long a block may only poll memory (default 30)
     unsigned notice;               // CUDA_ON_CPU_NOTICE: see slow_launch.hpp; 0: never
     bool named_lines;  // CUDA_ON_CPU_PRINTF=threads: each line that a kernel prints names its thread
+    bool rows;         // CUDA_ON_CPU_LOOPS=off: the scheduler runs each thread by itself
     bool late_stores;  // CUDA_ON_CPU_STORES=late: see inspector/late_stores.cpp
     // CUDA_ON_CPU_FINDINGS=off: an inspection only counts accesses, without looking for mistakes.
     bool findings;
@@ -75,5 +76,8 @@ struct Environment {
 
 // The variables are read once. An invalid value ends the program with a message.
 const Environment& environment();
+
+// Does a debugger run this process?
+bool is_debugged();
 
 }  // namespace cuda_on_cpu

@@ -14,6 +14,7 @@ struct KernelCall {
     Kernel* kernel = nullptr;
     std::shared_ptr<const void> closure;
     void (*run)(const void*) = nullptr;
+    RunRow run_row = nullptr;
     cudaError_t error = cudaSuccess;
     std::vector<NamedAddress> addresses;
     unsigned nesting = 0;  // as in LaunchState

@@ -363,6 +363,7 @@ void run_grid(const KernelCall& call, const LaunchConfiguration& configuration,
     launch.name = short_name(call.kernel->pretty_name);
     launch.closure = call.closure;
     launch.run = call.run;
+    launch.run_row = call.run_row;
     launch.addresses = call.addresses;
     launch.configuration = configuration;
     launch.few_blocks = few_blocks;
@@ -448,14 +449,15 @@ void look_for_host_pointers(const Kernel& kernel, std::span<const NamedAddress> 
 
 }  // namespace
 
-void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*),
-                            const char* names, const Argument* arguments, std::size_t count) {
+void Kernel::prepare_erased(const void* closure, void (*run)(const void*), RunRow run_row,
+                            void (*destroy)(const void*), const char* names, const Argument* arguments,
+                            std::size_t count) {
     std::shared_ptr<const void> owned(closure, destroy);
     std::vector<NamedAddress> addresses;
     const bool gives_hints = own_program && environment().hints && !in_kernel();
     if (launch_observer != nullptr || gives_hints) addresses = addresses_in(names, {arguments, count});
     if (gives_hints) look_for_host_pointers(*this, addresses);
-    prepared = {this, std::move(owned), run, prepared.error, std::move(addresses)};
+    prepared = {this, std::move(owned), run, run_row, prepared.error, std::move(addresses)};
 }
 
 // The kernel's function is called without arguments, because it does not read them in a query.

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -50,17 +49,6 @@ long long now() {
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
 }
-
-#ifndef CUDA_ON_CPU_ASAN
-// A debugger would stop at each copy.
-bool is_debugged() {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);) {
-        if (line.starts_with("TracerPid:")) return line.find_first_of("123456789") != std::string::npos;
-    }
-    return false;
-}
-#endif
 
 char* shared_memory(std::size_t bytes) {
     void* const memory =
@@ -187,7 +175,7 @@ bool OrderCheck::applies() const {
 #ifdef CUDA_ON_CPU_ASAN
     return false;
 #else
-    static const bool wanted = !is_debugged();
+    static const bool wanted = !is_debugged();  // a debugger would stop at each copy
     const LaunchConfiguration& c = launch_.configuration;
     return own_program && environment().hints && wanted && launch_.observer == nullptr &&
            memory_observer == nullptr && !c.cooperative && volume(c.cluster) <= 1 &&

@@ -50,6 +50,27 @@ bool Scheduler::run() {
     return thread != nullptr;
 }
 
+void Scheduler::run_rows(const LaunchState& launch) {
+    in_rows_ = &launch;
+    current_warp_ = current_lane_ = 0;
+    thread_index_ = uint3{0, 0, 0};
+    current_fibre_ = &free_fibre();
+    switch_fibre(caller_, *current_fibre_);
+    in_rows_ = nullptr;
+}
+
+void Scheduler::run_all_rows() {
+    const dim3 block = in_rows_->configuration.block;
+    RowOfThreads row{0, 0, blockIdx, block, in_rows_->configuration.grid};
+    for (row.z = 0; row.z < block.z; ++row.z) {
+        for (row.y = 0; row.y < block.y; ++row.y)
+            in_rows_->run_row(in_rows_->closure.get(), row);
+    }
+    Fibre& self = *current_fibre_;
+    idle_fibres_.push_back(&self);
+    switch_fibre(self, caller_);
+}
+
 void Scheduler::fibre_entry() {
     block_runner().scheduler().run_threads();
 }
@@ -58,6 +79,10 @@ void Scheduler::fibre_entry() {
 // another stack.
 void Scheduler::run_threads() {
     for (;;) {
+        if (in_rows_ != nullptr) {
+            run_all_rows();
+            continue;
+        }
         warps_[current_warp_].unstarted &= ~bit(current_lane_);
         kernel_(closure_);
         block_.thread_ends();

@@ -4,6 +4,9 @@
 // starts on the same stack, in a plain loop. Only a thread that waits keeps its stack; the loop
 // then continues on another one.
 //
+// Rows: where the threads of a kernel only compute (cuda_on_cpu/rows.h), the block runs as a loop
+// over them, and there is nothing to schedule.
+//
 // Order: the scheduler stays in a warp while one of its lanes can run, then goes to the next such
 // warp. Lanes and warps run in ascending or descending order (CUDA_ON_CPU_ORDER); a correct kernel
 // computes the same result either way.
@@ -55,6 +58,8 @@ class Scheduler {
     void begin_block(const LaunchState& launch);
     // Runs threads until none can continue. False: no thread could run at all.
     bool run();
+    // Runs all threads of a block in rows, in place of begin_block() and run().
+    void run_rows(const LaunchState& launch);
     // After a failure some fibres are suspended in the middle of a kernel. Their stacks are reused
     // from the top.
     void abandon_fibres();
@@ -124,6 +129,7 @@ class Scheduler {
   private:
     static void fibre_entry();
     void run_threads();
+    void run_all_rows();
     void set_shape(dim3 block);
     Thread* next();
     bool pick_warp();
@@ -142,6 +148,7 @@ class Scheduler {
     bool descending_;
     void (*kernel_)(const void*) = nullptr;
     const void* closure_ = nullptr;
+    const LaunchState* in_rows_ = nullptr;  // the launch whose block runs in rows
 
     dim3 shape_{0, 0, 0};
     unsigned threads_ = 0;

@@ -394,6 +394,62 @@ TEST(Faults, DivisionByZero) {
 #endif
 }
 
+// Threads that only compute run in a loop (cuda_on_cpu/rows.h). A fault in it has no thread, so the
+// threads run once more, one by one.
+constexpr int kWriteInRowLine = __LINE__ + 2;
+__global__ void write_in_row(int* data, unsigned block, unsigned x, unsigned y, long long index) {
+    if (blockIdx.x == block && threadIdx.x == x && threadIdx.y == y) data[index] = 1;
+    if (blockIdx.x == 0) data[threadIdx.y * blockDim.x + threadIdx.x] = 2;
+}
+constexpr int kDivideInRowLine = __LINE__ + 2;
+__global__ void divide_in_row(int* out, const int* by) {
+    out[threadIdx.x] = 1000 / by[threadIdx.x];
+}
+__global__ void forget_index(int* index, int* out) {
+    const int i = index[threadIdx.x];
+    index[threadIdx.x] = 0;
+    out[i] = 1;
+}
+
+TEST(Rows, AFaultNamesItsThread) {
+    for (const unsigned x : {0u, 9u}) {
+        for (const unsigned y : {0u, 4u, 6u}) {  // a block of 10 x 7 has 2 warps and 6 threads
+            const Allocation<int> data(100);
+            const std::string report = report_of(cudaErrorIllegalAddress, [&] {
+                write_in_row<<<3, dim3(10, 7)>>>(data.data(), 2, x, y, 1LL << 17);
+            });
+            const std::string thread = "thread (" + std::to_string(x) + "," + std::to_string(y) + ",0)";
+            EXPECT_TRUE(mentions(report, {"block (2,0,0)", thread, at_line(kWriteInRowLine)}));
+        }
+    }
+    const Allocation<int> by(64);
+    std::vector<int> divisors(64, 5);
+    divisors[33] = 0;
+    ASSERT_EQ(cudaMemcpy(by.data(), divisors.data(), 64 * sizeof(int), cudaMemcpyHostToDevice), cudaSuccess);
+    EXPECT_TRUE(
+        mentions(report_of(cudaErrorLaunchFailure, [&] { divide_in_row<<<1, 64>>>(by.data(), by.data()); }),
+                 {"division by zero", "thread (33,0,0)", at_line(kDivideInRowLine)}));
+}
+
+TEST(Rows, AFaultThatDoesNotComeBackIsReported) {
+    const Allocation<int> index(64);
+    const Allocation<int> out(64);
+    std::vector<int> indices(64, 1);
+    indices[33] = 1 << 28;
+    ASSERT_EQ(cudaMemcpy(index.data(), indices.data(), 64 * sizeof(int), cudaMemcpyHostToDevice),
+              cudaSuccess);
+    const std::string report =
+        report_of(cudaErrorIllegalAddress, [&] { forget_index<<<1, 64>>>(index.data(), out.data()); });
+    EXPECT_TRUE(mentions(report, {"forget_index", "block (0,0,0)", "illegal access"}));
+    const bool in_rows =
+        std::getenv("CUDA_ON_CPU_LOOPS") == nullptr && std::getenv("CUDA_ON_CPU_ORDER") == nullptr;
+#ifdef CUDA_ON_CPU_INSPECT
+    EXPECT_TRUE(mentions(report, {"thread (33,0,0)"}));
+#else
+    EXPECT_EQ(report.find("thread (33,0,0)") == std::string::npos, in_rows) << report;
+#endif
+}
+
 __device__ __noinline__ int sum_recursively(volatile int* out, int depth) {
     volatile int local[256];
     local[depth % 256] = depth;

@@ -88,6 +88,117 @@ TEST(Untouched, ComesBackByteForByte) {
     }
 }
 
+// ---- Rows of threads ----------------------------------------------------------------------------
+
+std::string with_loops(std::string_view input, Dialect dialect = Dialect::gnu) {
+    return translate(input, dialect, translator::SharedArrays::plain, translator::DeviceVariables::own,
+                     nullptr, translator::ThreadLoops::on);
+}
+
+// Parameters and body of a kernel of which each thread only computes.
+constexpr const char* kOnlyCompute[] = {
+    "float* x, float a) { x[threadIdx.x] *= a; }",
+    "const float* __restrict__ x, float* __restrict__ y, float a, int n) { int i = blockIdx.x * blockDim.x + "
+    "threadIdx.x; if (i >= n) return; y[i] = a * x[i] + y[i]; }",
+    "const float* x, float* y, std::size_t n) { const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + "
+    "threadIdx.x, j = i + 1; if (j < n) y[i] = fmaxf(x[j], 0.0f) - std::size_t(1); }",
+    "const float4* x, float4* y) { const float4 v = x[threadIdx.x]; y[threadIdx.x] = {v.x, v.y, v.z, v.w}; "
+    "(y + 1)->x = reinterpret_cast<const float*>(x)[0]; }",
+    "unsigned char* x, const double* y) { auto* p = x + threadIdx.y; *p = y[gridDim.z] > 0.5 ? kScale : 1; }",
+    "float* x) { x[threadIdx.x] = table[threadIdx.x % 4]; }",
+    "int* x) {\n# 7 \"file.cu\"\n    x[threadIdx.x] = sizeof(int);\n}",
+    "int* x) { if (x[threadIdx.x] > 0) counter = warps[1]; }",
+    "int* x) { }",
+};
+
+TEST(Rows, AreMadeOfKernelsThatOnlyCompute) {
+    const std::string before =
+        "constexpr int kScale = 3; __constant__ float table[4]; __device__ int counter; static __device__ "
+        "unsigned char warps[2]; ";
+    for (const char* rest : kOnlyCompute) {
+        for (const std::string head :
+             {"__global__ void k(", "template <class T, int kN = 3> __global__ void k("}) {
+            const std::string input = before + head + rest;
+            const std::string translated = with_loops(input);
+            EXPECT_TRUE(contains(translated, "prepare_rows<::cuda_on_cpu::all_plain<")) << translated;
+            EXPECT_EQ(lines_of(translated), lines_of(input));
+            EXPECT_FALSE(contains(gnu(input), "prepare_rows"));  // where nothing asks for loops
+        }
+    }
+    const std::string one =
+        with_loops("template <class T> __global__ void k(T* x) { x[threadIdx.x] = T(1); }");
+    EXPECT_TRUE(contains(one, "all_plain<T>")) << one;
+    EXPECT_TRUE(contains(one, "x[cuda_on_cpu_place_.threadIdx.x] = T(1)")) << one;
+    EXPECT_TRUE(contains(one, "mutable __attribute__((always_inline)) {")) << one;
+    EXPECT_TRUE(contains(with_loops("__global__ void k(int* x) { *x = 1; }", Dialect::clang),
+                         "__attribute__((always_inline)) mutable {"));
+}
+
+// All else runs thread by thread.
+constexpr const char* kMoreThanComputes[] = {
+    "float* x) { x[threadIdx.x] = 1; __syncthreads(); }",
+    "float* x) { x[0] = __shfl_down_sync(~0u, x[threadIdx.x], 1); }",
+    "int* x) { x[threadIdx.x] = atomicAdd(x, 1); }",
+    "int* x) { atomicAdd(x, 1); }",
+    "int* x) { printf(\"%d\\n\", x[0]); }",
+    "int* x) { assert(x[0] > 0); }",
+    "int* x) { x[threadIdx.x] = other_function(x[0]); }",
+    "int* x) { x[threadIdx.x] = fmaxf(1, 2) + own::fmaxf(1, 2); }",
+    "int* x) { x[threadIdx.x] = fminf(1, 2); }",
+    "int* x) { __shared__ int s; s = 1; x[threadIdx.x] = s; }",
+    "int* x) { extern __shared__ int s[]; x[threadIdx.x] = s[0]; }",
+    "int* x) { while (x[0] == 0) x[1] = 1; }",
+    "volatile int* x) { x[threadIdx.x] = 1; }",
+    "int* x) { *(volatile int*)x = 1; }",
+    "int* x) { for (int i = 0; i < 3; ++i) x[i] = 1; }",
+    "int* x) { do x[0] = 1; while (x[1]); }",
+    "int* x) { again: if (x[0]) goto again; }",
+    "int* x) { int local[4]; local[x[1]] = 1; x[0] = local[0]; }",
+    "int* x) { asm(\"bar.sync 0;\"); x[0] = 1; }",
+    "int* x) { const auto f = [] { return 1; }; x[0] = f(); }",
+    "int* x) { x[0] = [&] { return x[1]; }(); }",
+    "int* x) { static int count; x[0] = count; }",
+    "int* x) { x[0] = flag; }",
+    "int* x) { x[0] = *place; }",
+    "int* x) { x[0] = of_host; }",
+    "Own x) { x[threadIdx.x] = 1; }",
+    "int* x, Own y) { x[threadIdx.x] = 1; }",
+    "int* x) { Own own; x[threadIdx.x] = 1; }",
+    "int* x) { x[threadIdx.x] = Own{}[3]; }",
+    "int* x) { x[threadIdx.x] = ::Own::value; }",
+    "int (*x)(int)) { x(1); }",
+    "const Own* x, int* y) { y[0] = x->value; }",
+    "int& x) { x = 1; }",
+    "int* x) { k<<<1, 1>>>(x); }",
+    "int* x) { int* p = new int; *p = 1; x[0] = *p; }",
+    "int* x) { x[0] = x[1] << x[2]; }",  // which is a call of a function
+    "int* x) { throw 1; }",
+    "int* x) { struct { int y; } s; x[0] = s.y; }",
+    "float2* x) { x[0] = x[1] * x[2]; }",
+    "int* x) { if (int own = Own(3)) x[0] = own; }",
+};
+
+TEST(Rows, AreNotMadeOfOtherKernels) {
+    const std::string before =
+        "struct Own { int value; }; __device__ volatile int flag; __device__ int* place; int of_host; float "
+        "fminf(float a, float b) { "
+        "__syncthreads(); return a; } __device__ float2 operator*(float2 a, float2 b) { return a; } ";
+    for (const char* rest : kMoreThanComputes) {
+        const std::string translated = with_loops(before + "__global__ void k(" + rest);
+        EXPECT_FALSE(contains(translated, "prepare_rows")) << translated;
+    }
+    for (const char* head :
+         {"__global__ __launch_bounds__(64) void k(", "template <class... T> __global__ void k(",
+          "template <template <class> class T> __global__ void k("}) {
+        const std::string translated = with_loops(std::string(head) + "int* x) { x[threadIdx.x] = 1; }");
+        EXPECT_FALSE(contains(translated, "prepare_rows")) << translated;
+    }
+    // The name of a constant that is something else elsewhere in the file.
+    EXPECT_FALSE(contains(with_loops("namespace a { constexpr int kOne = 1; } namespace b { Own kOne; } "
+                                     "__global__ void k(int* x) { x[0] = kOne; }"),
+                          "prepare_rows"));
+}
+
 // ---- Launches -----------------------------------------------------------------------------------
 
 TEST(Launch, BecomesACallAndAConfiguration) {

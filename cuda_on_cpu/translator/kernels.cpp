@@ -62,6 +62,8 @@ void Kernels::translate_kernel(std::size_t global) {
         "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) + "\", [=]() mutable {" +
         grid_constants(list) + after_[body];
     text_[closing(body)] = "}" + names + ");}";
+    const bool plain = bounds.empty() && cluster.empty() && grid_constants(list).empty();
+    if (plain) bodies_.push_back({{declaration.begin, global}, list, body});
 }
 
 // Such a kernel may exchange values with the host while it runs.

@@ -209,6 +209,16 @@ Arguments take_inclusions(Arguments& options) {
     return inclusions;
 }
 
+// A debugger shows each thread, and a sanitizer its accesses, as the scheduler runs them.
+bool optimises(const Arguments& options) {
+    bool result = false;
+    for (const std::string& option : options) {
+        if (option.starts_with("-fsanitize=")) return false;
+        if (option.starts_with("-O")) result = option != "-O0" && option != "-Og";
+    }
+    return result;
+}
+
 int compile_cuda(const Settings& settings, const std::string& compiler, const Command& command) {
     // The macros that nvcc defines, the last two with --extended-lambda and
     // --expt-relaxed-constexpr, which are always on here.
@@ -265,7 +275,8 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
     try {
         text = translator::translate(
             text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain,
-            settings.device_variables, &warnings);
+            settings.device_variables, &warnings,
+            optimises(command.others) ? translator::ThreadLoops::on : translator::ThreadLoops::off);
     } catch (const translator::TranslationError& error) {
         const std::string& file = error.file.empty() ? command.source : error.file;
         std::fprintf(stderr, "%s:%d: error: %s\n", file.c_str(), error.line, error.what());

@@ -123,12 +123,21 @@ class Launches : Rewriter {
     std::size_t plain_function(std::string_view name) const;
 };
 
+// A kernel's `template <...>` or nothing, its parameters and its body.
+struct KernelBody {
+    Range head;
+    Range parameters;
+    std::size_t brace;
+};
+
 // __global__
 class Kernels : Rewriter {
   public:
     explicit Kernels(File& file) : Rewriter(file) {}
     bool is_kernel(std::string_view name) const { return kernels_.contains(name); }
     void translate_kernel(std::size_t global);
+    // Kernels with a body, for Rows.
+    const std::vector<KernelBody>& bodies() const { return bodies_; }
 
   private:
     std::size_t skip_decorations(std::size_t i) const;
@@ -141,7 +150,34 @@ class Kernels : Rewriter {
     std::string parameter_types(Range parameters) const;
 
     std::set<std::string_view> kernels_;
+    std::vector<KernelBody> bodies_;
     std::optional<bool> asks_for_kinds_;  // computed for the first kernel with a __grid_constant__
+};
+
+// Kernels whose threads only compute: see cuda_on_cpu/rows.h. A guess is not enough here, so every
+// word of such a kernel is a known one.
+class Rows : Rewriter {
+  public:
+    Rows(File& file, Dialect dialect) : Rewriter(file), dialect_(dialect) {}
+    // When all else is translated: a body in which that has changed something does not qualify.
+    void translate_kernel(const KernelBody& kernel);
+
+  private:
+    bool only_computes(const KernelBody& kernel);
+    bool is_known_word(std::size_t i);
+    bool is_known_directive(std::size_t i) const;
+    bool declare_parameters(const KernelBody& kernel);
+    bool declare_local(std::size_t i);
+    std::size_t behind_type(std::size_t i) const;
+    bool is_number(std::string_view name) const;
+    bool is_defined_here(std::string_view name) const;
+    bool has_vector_operators();
+
+    Dialect dialect_;
+    std::set<std::string_view> types_;  // parameters of the template
+    std::set<std::string_view> names_;  // of variables
+    bool uses_vectors_ = false;
+    std::optional<bool> has_vector_operators_;
 };
 
 // `extern __shared__ T name[]...;` outside functions: each function that uses the name gets a

@@ -78,9 +78,11 @@ bool takes_kernel(std::string_view word) {
 
 class Translation : Rewriter {
   public:
-    Translation(File& file, Dialect dialect, SharedArrays shared_arrays, DeviceVariables device_variables)
+    Translation(File& file, Dialect dialect, SharedArrays shared_arrays, DeviceVariables device_variables,
+                ThreadLoops loops)
         : Rewriter(file),
           dialect_(dialect),
+          loops_(loops),
           asm_statements_(file),
           device_declarations_(file, device_variables, shared_arrays),
           host_functions_(file),
@@ -88,6 +90,7 @@ class Translation : Rewriter {
           kernels_(file),
           launches_(file),
           loose_names_(file),
+          rows_(file, dialect),
           shared_variables_(file, shared_arrays),
           shifts_(file),
           unset_variables_(file),
@@ -113,6 +116,7 @@ class Translation : Rewriter {
     void remove_casts_of_kernels(std::size_t function);
 
     Dialect dialect_;
+    ThreadLoops loops_;
     std::optional<bool> own_texture_;
     std::optional<bool> own_new_;
     AsmStatements asm_statements_;
@@ -122,6 +126,7 @@ class Translation : Rewriter {
     Kernels kernels_;
     Launches launches_;
     LooseNames loose_names_;
+    Rows rows_;
     SharedVariables shared_variables_;
     Shifts shifts_;
     UnsetVariables unset_variables_;
@@ -162,6 +167,10 @@ std::string Translation::run() {
     // in a lambda.
     for (auto open = launches.rbegin(); open != launches.rend(); ++open)
         launches_.translate_launch(*open);
+    if (loops_ == ThreadLoops::on) {
+        for (const KernelBody& kernel : kernels_.bodies())
+            rows_.translate_kernel(kernel);
+    }
     std::string result;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
         result += text_[i];
@@ -466,9 +475,9 @@ void Translation::remove_casts_of_kernels(std::size_t function) {
 }  // namespace
 
 std::string translate(std::string_view preprocessed, Dialect dialect, SharedArrays shared_arrays,
-                      DeviceVariables device_variables, std::vector<Warning>* warnings) {
+                      DeviceVariables device_variables, std::vector<Warning>* warnings, ThreadLoops loops) {
     File file(preprocessed, warnings);
-    return Translation(file, dialect, shared_arrays, device_variables).run();
+    return Translation(file, dialect, shared_arrays, device_variables, loops).run();
 }
 
 }  // namespace translator

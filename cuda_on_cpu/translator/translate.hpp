@@ -36,10 +36,13 @@ enum class SharedArrays { plain, in_gaps };
 // (whole-program) mode each .cu file has its own; with -rdc=true all files share one.
 enum class DeviceVariables { own, shared };
 
+// Kernels whose threads only compute may become loops over their threads (cuda_on_cpu/rows.h).
+enum class ThreadLoops { off, on };
+
 // Line structure is kept: every line of the input is a line of the output.
 std::string translate(std::string_view preprocessed, Dialect dialect,
                       SharedArrays shared_arrays = SharedArrays::plain,
                       DeviceVariables device_variables = DeviceVariables::own,
-                      std::vector<Warning>* warnings = nullptr);
+                      std::vector<Warning>* warnings = nullptr, ThreadLoops loops = ThreadLoops::off);
 
 }  // namespace translator

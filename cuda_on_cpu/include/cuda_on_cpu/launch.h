@@ -21,6 +21,7 @@
 
 #include "cuda_on_cpu/atomic_word.h"
 #include "cuda_on_cpu/pointers_in.h"
+#include "cuda_on_cpu/rows.h"
 #include "cuda_on_cpu/thread.h"
 
 namespace cuda_on_cpu {
@@ -107,19 +108,26 @@ class Kernel {
     // of the arguments: "x, a".
     template <class Closure, class... Arguments>
     void prepare(const char* names, const Closure& closure, const Arguments&... arguments) {
-        int position = 0;
-        const Argument list[] = {
-            {__builtin_addressof(arguments), sizeof arguments, pointers_in<Arguments>()}...,
-            {nullptr, 0, nullptr}};
-        (check_argument(++position, arguments), ...);
-        prepare_erased(
-            new Closure(closure),
+        prepare_to_run(
             [](const void* prepared) {
                 Closure own = *static_cast<const Closure*>(prepared);  // a thread may write to its parameters
                 own();
             },
-            [](const void* prepared) { delete static_cast<const Closure*>(prepared); }, names, list,
-            sizeof...(arguments));
+            nullptr, names, closure, arguments...);
+    }
+    // The same for a kernel whose threads only compute. The closure takes the thread's place.
+    template <bool kPlainTypes, class Closure, class... Arguments>
+    void prepare_rows(const char* names, const Closure& closure, const Arguments&... arguments) {
+        if constexpr (CUDA_ON_CPU_ROWS && kPlainTypes && (true && ... && IsPlain<Arguments>::value)) {
+            prepare_to_run(run_thread_of_row<Closure>, run_row<Closure>, names, closure, arguments...);
+        } else {
+            prepare_to_run(
+                [](const void* prepared) {
+                    Closure own = *static_cast<const Closure*>(prepared);
+                    own(ThreadPlace{threadIdx, blockIdx, blockDim, gridDim});
+                },
+                nullptr, names, closure, arguments...);
+        }
     }
 
     const char* pretty_name;
@@ -148,9 +156,23 @@ class Kernel {
         }
     }
     void check_pointer(int position, const volatile void* pointer);
+    template <class Closure, class... Arguments>
+    void prepare_to_run(void (*run)(const void*), RunRow run_row, const char* names, const Closure& closure,
+                        const Arguments&... arguments) {
+        int position = 0;
+        const Argument list[] = {
+            {__builtin_addressof(arguments), sizeof arguments, pointers_in<Arguments>()}...,
+            {nullptr, 0, nullptr}};
+        (check_argument(++position, arguments), ...);
+        prepare_erased(
+            new Closure(closure), run, run_row,
+            [](const void* prepared) { delete static_cast<const Closure*>(prepared); }, names, list,
+            sizeof...(arguments));
+    }
     // Takes ownership of the closure.
-    void prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*),
-                        const char* names, const Argument* arguments, std::size_t count);
+    void prepare_erased(const void* closure, void (*run)(const void*), RunRow run_row,
+                        void (*destroy)(const void*), const char* names, const Argument* arguments,
+                        std::size_t count);
 };
 
 struct LaunchConfiguration {

@@ -1,0 +1,230 @@
+// Kernels whose threads only compute, and kernels that look like them. The stand-in runs the first
+// in loops over their threads (cuda_on_cpu/rows.h), which must not show: each is launched twice,
+// and in a cooperative launch the threads run one by one.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "on_device.cuh"
+#ifdef CUDA_ON_CPU
+#include "cuda_on_cpu/few_blocks.h"
+#endif
+
+namespace {
+
+constexpr int kElements = 1000;  // in blocks of 96 and 10 x 7 threads, the last ones not full
+
+template <class T>
+std::vector<T> random_numbers(unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<T> values(kElements);
+    for (T& value : values)
+        value = static_cast<T>(static_cast<float>(random() % 100000) / 1000.0f - 50.0f);
+    return values;
+}
+
+// Launches the kernel both ways, and returns what is in `out` then.
+template <class T, class... Parameters, class... Arguments>
+std::vector<T> run_both(dim3 grid, dim3 block, void (*kernel)(T*, Parameters...), Arguments... arguments) {
+    const std::vector<T> before = random_numbers<T>(7);
+    DeviceVector<T> out(before);
+    kernel<<<grid, block>>>(out.data(), arguments...);
+    DeviceVector<T> one_by_one(before);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+
+    T* pointer = one_by_one.data();
+    std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
+    std::apply(
+        [&](auto&... each) {
+            void* addresses[] = {&pointer, &each...};
+            EXPECT_EQ(cudaLaunchCooperativeKernel(kernel, grid, block, addresses, 0, nullptr), cudaSuccess);
+        },
+        values);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    const std::vector<T> result = out.to_host();
+    EXPECT_EQ(std::memcmp(result.data(), one_by_one.to_host().data(), result.size() * sizeof(T)), 0);
+    return result;
+}
+
+// ---- Kernels that only compute ------------------------------------------------------------------
+
+// Two products and sums, of which a compiler may make fused operations, in one place or another.
+__global__ void products(float* out, const float* x, float a, float b, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const float square = x[i < n ? i : 0] * a;
+    if (i >= n) return;
+    out[i] = a * b + x[i] * out[i] + square;
+}
+__global__ void sizes(float* out, const float* x, const float* y, std::size_t n) {
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i] - y[i];
+}
+template <class T>
+__global__ void convert(T* out, const float* x, int n) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < static_cast<unsigned>(n)) out[i] += static_cast<T>(x[i]);
+}
+__global__ void change_parameters(int* out, int n, int count) {
+    ++count;
+    n -= static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    out += blockIdx.x * blockDim.x + threadIdx.x;
+    if (n > 0) *out = count;
+}
+__global__ void two_dimensions(int* out, int width, int height) {
+    const int x = blockIdx.x * blockDim.x + threadIdx.x;
+    const int y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < width && y < height)
+        out[y * width + x] = 1000 * y + 10 * x + static_cast<int>(gridDim.x + gridDim.y + blockDim.z);
+}
+__global__ void vectors(float* out, const float4* x, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (4 * i + 3 >= n) return;
+    float4 v = x[i];
+    v.y = sqrtf(fabsf(v.y));
+    reinterpret_cast<float4*>(out)[i] = {v.w, v.z, v.y, v.x};
+}
+__global__ void bytes(unsigned char* out, int shift, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = static_cast<unsigned char>((out[i] / shift) ^ (i % 7 == 3 ? 255 : i));
+}
+
+TEST(Rows, GiveTheBitsOfSingleThreads) {
+    const std::vector<float> x = random_numbers<float>(1), y = random_numbers<float>(2);
+    DeviceVector<float> on_device(x), other(y);
+    run_both<float>(11, 96, products, static_cast<const float*>(on_device.data()), 1.1f, 0.7f, kElements);
+    const std::vector<float> difference =
+        run_both<float>(11, 96, sizes, static_cast<const float*>(on_device.data()),
+                        static_cast<const float*>(other.data()), std::size_t{kElements});
+    for (std::size_t i = 0; i < kElements; ++i)
+        ASSERT_EQ(difference[i], x[i] - y[i]) << i;
+    run_both<double>(11, 96, convert<double>, static_cast<const float*>(on_device.data()), kElements);
+    run_both<short>(11, 96, convert<short>, static_cast<const float*>(on_device.data()), kElements);
+    run_both<float>(3, 96, vectors, reinterpret_cast<const float4*>(on_device.data()), kElements);
+    run_both<unsigned char>(11, 96, bytes, 3, kElements);
+}
+
+TEST(Rows, GiveEachThreadItsPlaceAndItsParameters) {
+    EXPECT_EQ(run_both<int>(11, 96, change_parameters, kElements, 7), std::vector<int>(kElements, 8));
+    const std::vector<int> places = run_both<int>(dim3(3, 6), dim3(10, 7), two_dimensions, 25, 40);
+    for (int y = 0; y < 40; ++y) {
+        for (int x = 0; x < 25; ++x)
+            ASSERT_EQ(places[y * 25 + x], 1000 * y + 10 * x + 3 + 6 + 1);
+    }
+}
+
+#ifdef CUDA_ON_CPU
+// A grid with so many blocks that blockIdx.x * blockDim.x does not fit an int.
+__global__ void last_of_many(unsigned* out, unsigned n) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < 2 || i >= n - 2) out[i % 4] = i;
+}
+
+TEST(Rows, CountBeyondAnInt) {
+    const cuda_on_cpu::FewBlocks few({0, 0.5, 1});
+    DeviceVector<unsigned> out(4);
+    constexpr unsigned kBlocks = 2200000;
+    last_of_many<<<kBlocks, 1024>>>(out.data(), kBlocks * 1024u);
+    const unsigned n = kBlocks * 1024u;
+    EXPECT_EQ(out.to_host(), (std::vector<unsigned>{0, 1, n - 2, n - 1}));
+}
+
+// A race: on the CPU, each thread finds what those before it have written.
+__global__ void pass_on(int* values) {
+    values[threadIdx.x + 1] = values[threadIdx.x] + 1;
+}
+__global__ void add_to_one(int* sum, int value) {
+    *sum += value;
+}
+
+TEST(Rows, KeepTheOrderOfThreads) {
+    const char* const order = std::getenv("CUDA_ON_CPU_ORDER");
+    DeviceVector<int> values(std::vector<int>(257, 0));
+    pass_on<<<1, 256>>>(values.data());
+    const std::vector<int> passed = values.to_host();
+    for (int i = 0; i <= 256; ++i)
+        ASSERT_EQ(passed[i], order == nullptr ? i : i > 0) << i;
+    DeviceVector<int> sum(1);
+    add_to_one<<<1, 256>>>(sum.data(), 3);
+    EXPECT_EQ(sum.to_host()[0], 768);
+}
+#endif
+
+// ---- Kernels that do more -----------------------------------------------------------------------
+
+__global__ void reverse(int* out) {
+    __shared__ int copy[96];
+    copy[threadIdx.x] = out[blockIdx.x * blockDim.x + threadIdx.x];
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = copy[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void sum_of_warp(int* out) {
+    int value = static_cast<int>(threadIdx.x);
+    value += __shfl_xor_sync(~0u, value, 1);
+    out[threadIdx.x] = value;
+}
+__global__ void tickets(int* out, int* counter) {
+    const int ticket = atomicAdd(counter, 1);
+    out[ticket] = 1;
+}
+__device__ int twice(int value) {
+    return 2 * value + static_cast<int>(threadIdx.x);
+}
+__global__ void call(int* out) {
+    out[threadIdx.x] = twice(static_cast<int>(threadIdx.x));
+}
+struct Number {
+    int value;
+    __device__ Number operator+(Number other) const {
+        return {value + other.value + static_cast<int>(threadIdx.x)};
+    }
+};
+template <class T>
+__global__ void add_numbers(T* out) {
+    out[threadIdx.x] = out[threadIdx.x] + out[threadIdx.x];
+}
+__global__ void wait_for_another(int* out, volatile int* flag) {
+    if (threadIdx.x == 0) {
+        while (*flag == 0) {
+        }
+    } else if (threadIdx.x == 64) {
+        out[0] = 5;
+        *flag = 1;
+    }
+    out[threadIdx.x + 1] = 6;
+}
+
+TEST(Rows, AreNotMadeOfThreadsThatDoMore) {
+    const std::vector<int> reversed = run_both<int>(10, 96, reverse);
+    const std::vector<int> before = random_numbers<int>(7);
+    for (int i = 0; i < 960; ++i)
+        ASSERT_EQ(reversed[i], before[i / 96 * 96 + 95 - i % 96]);
+    const std::vector<int> sums = run_both<int>(1, 32, sum_of_warp);
+    const std::vector<int> called = run_both<int>(1, 96, call);
+    for (int i = 0; i < 32; ++i)
+        ASSERT_EQ(sums[i], 2 * (i / 2) * 2 + 1);
+    for (int i = 0; i < 96; ++i)
+        ASSERT_EQ(called[i], 3 * i);
+
+    DeviceVector<int> out(std::vector<int>(192, 0)), counter(1);
+    tickets<<<2, 96>>>(out.data(), counter.data());
+    EXPECT_EQ(out.to_host(), std::vector<int>(192, 1));
+
+    DeviceVector<Number> numbers(std::vector<Number>(64, Number{3}));
+    add_numbers<<<1, 64>>>(numbers.data());
+    for (int i = 0; i < 64; ++i)
+        EXPECT_EQ(numbers.to_host()[i].value, 6 + i);
+
+    DeviceVector<int> flag(1), waited(97);
+    wait_for_another<<<1, 96>>>(waited.data(), flag.data());
+    std::vector<int> expected(97, 6);
+    expected[0] = 5;
+    EXPECT_EQ(waited.to_host(), expected);
+}
+
+}  // namespace

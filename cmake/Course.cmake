@@ -13,7 +13,7 @@
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." QUESTION "..." PART "..." [NEEDS day01 ...] [BEYOND_NEEDS day15 ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BEYOND_HOURS n] [BESIDE "..." [BESIDE_VERSION "..."]]
 #              [NO_COUNTERS "..."] [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
-#              [CLEAN_SIZES ...] [HOPPER] [DEVICE_LAUNCHES])
+#              [CLEAN_SIZES ...] [RANDOM n] [HOPPER] [DEVICE_LAUNCHES])
 #     one day, from the files in its directory: the targets <directory>_program and <directory>_test, and <directory> for both; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
 #     TITLE to HOURS: the day's row on the front page. PART: the title of its part. NEEDS: the days that have to be read before it;
 #     BEYOND_NEEDS: those that only its further versions need, which may come later in the course; Chapters are those of the book's 4th and 5th edition ("-": it has none);
@@ -24,6 +24,7 @@
 #     NO_COUNTERS: why a profiler has nothing to count in it, and what to look at instead: sentences, which ./course profile prints;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
 #     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels; a debugger takes the first;
+#     RANDOM: a test draws so many problems of each distribution of the program;
 #     HOPPER: <topic>.cu and program.cu have sm_90a's own instructions
 #     DEVICE_LAUNCHES: their kernels launch kernels, which needs relocatable device code and cudadevrt
 #   course_program_day(TITLE "..." QUESTION "..." PART "..." [NEEDS ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n PROGRAMS "name|argument|..." ...
@@ -437,8 +438,18 @@ function(course_device_launches target)
   endif()
 endfunction()
 
+# <directory>.random: so many problems of each distribution of a day's program. Without a number there is no test.
+function(course_test_random directory program count)
+  if(NOT count)
+    return()
+  endif()
+  add_dependencies(course_tests_thorough ${program})
+  course_add_test(NAME ${directory}.random COMMAND ${program} --random ${count})
+  set_tests_properties(${directory}.random PROPERTIES TIMEOUT 300 LABELS "${directory};thorough")
+endfunction()
+
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER;DEVICE_LAUNCHES" "TOPIC;TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;NO_COUNTERS;TEST_SHARDS"
+  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER;DEVICE_LAUNCHES" "TOPIC;TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;NO_COUNTERS;TEST_SHARDS;RANDOM"
     "NEEDS;BEYOND_NEEDS;SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
@@ -494,6 +505,7 @@ function(course_day)
     course_add_test(NAME ${directory}.program.size COMMAND ${PROJECT_SOURCE_DIR}/common/test/refuses.sh $<TARGET_FILE:${directory}_whole> 1e9)
     set_tests_properties(${directory}.program ${directory}.program.size PROPERTIES LABELS "${directory};thorough")
   endif()
+  course_test_random(${directory} ${program} "${arg_RANDOM}")
   # What the lesson says of its accesses, where they can be counted.
   if(COURSE_INSPECT AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_inspection_test.cpp)
     course_test(${directory}_inspection_test SOURCES ${topic}_inspection_test.cpp LIBRARIES course::${topic}

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
@@ -96,6 +97,13 @@ course::Case make_case(const course::Dims& size) {
     return usual.result;
 }
 
+course::RandomProblem random_matrix(course::Draw& draw) {
+    const auto [kind, size] = course::draw_matrix(draw);
+    if (draw.one_of({true, false}))
+        return {kind, size, [size = size] { return make_case<std::uint32_t>(size); }};
+    return {kind, size, [size = size] { return make_case<std::uint16_t>(size); }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -104,6 +112,14 @@ int main(int argc, char** argv) {
         .title = "out[col][row] = in[row][col]; size: rows x columns of in",
         .default_size = {401, 999},
         .bench_sizes = {{1024, 1024}, {8192, 8192}, {4001, 9999}, {1000003, 37}, {37, 1000003}},
-        .make_cases = {make_case<std::uint32_t>, make_case<std::uint16_t>}};
+        .make_cases = {make_case<std::uint32_t>, make_case<std::uint16_t>},
+        .distributions = {
+            {.name = "matrices",
+             .text = "rows x columns of 32 or 16 bits: any, square, few long rows, many short rows, odd",
+             .most = std::size_t{1} << 27,
+             .most_on_cpu = 1 << 18,
+             .ours = {day06::versions().back().name},
+             .draw = random_matrix,
+             .beside = course::Role::kLimit}}};
     return course::run_program(program, argc, argv);
 }

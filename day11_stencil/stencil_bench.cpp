@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -112,6 +113,31 @@ course::Case make_case(Shape shape, const course::Dims& size) {
     return usual.result;
 }
 
+course::Distribution sweeps_of(Shape shape, const std::string& ours) {
+    return {.name = std::string(day11::name(shape)),
+            .text = "one sweep of nx x ny x nz cells: any, cubes, odd, small",
+            .most = std::size_t{1} << 27,
+            .most_on_cpu = 1 << 18,
+            .ours = {ours, "register_tiled", "basic"},
+            .draw = [shape](course::Draw& draw) -> course::RandomProblem {
+                const bool flat = shape == Shape::kCross5;
+                const auto extent = [&](std::size_t most) {
+                    return draw.jittered(draw.log_uniform(4, most));
+                };
+                const auto kind = draw.one_of<const char*>({"any", "cube", "odd", "small"});
+                course::Dims size = {extent(4096), extent(4096), flat ? 1 : extent(1024)};
+                if (kind == std::string("cube")) size = {size[0], size[0], flat ? 1 : size[0]};
+                for (std::size_t& n : size)
+                    if (n > 1 && kind == std::string("small")) n = std::min<std::size_t>(n, 64);
+                if (kind == std::string("odd")) size = {size[0] | 1, size[1] | 1, flat ? 1 : size[2] | 1};
+                size = draw.fitted(size);
+                if (!flat) size[2] = std::max<std::size_t>(size[2], 2);
+                size.push_back(1);
+                return {kind, size, [shape, size] { return make_case(shape, size); }};
+            },
+            .beside = course::Role::kLimit};
+}
+
 // --- A film --------------------------------------------------------------------------------------
 
 constexpr Extents kPlate{256, 112, 1};
@@ -195,6 +221,9 @@ int main(int argc, char** argv) {
                                 [&film] {
                                     if (!film.empty()) write_film(film);
                                 }};
+    program.distributions = {
+        sweeps_of(Shape::kStar7, "register_tiled_float4"), sweeps_of(Shape::kStar25, "async_ring"),
+        sweeps_of(Shape::kBox27, "register_tiled"), sweeps_of(Shape::kCross5, "streaming")};
     for (const Shape shape : day11::kShapes)
         program.make_cases.push_back([shape](const course::Dims& size) { return make_case(shape, size); });
     return course::run_program(program, argc, argv);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -97,6 +98,26 @@ course::Case ints_case(const course::Dims& size) {
                                    Distribution::kUniform, {-1000000, 1000000}, 1024);
 }
 
+course::RandomProblem random_histogram(course::Draw& draw) {
+    const auto [kind, size] = course::draw_length(draw);
+    const std::size_t n = size[0];
+    const auto distribution = draw.one_of(day12::kDistributions);
+    const bool bytes = draw.one_of({true, false});
+    const std::size_t bins = bytes ? draw.one_of<std::size_t>({draw.log_uniform(2, 256), 256})
+                                   : draw.jittered(draw.log_uniform(2, 65536));
+    const std::string text = std::to_string(n) + (bytes ? " bytes " : " ints ") +
+                             std::string(name(distribution)) + ", " + std::to_string(bins) + " bins";
+    // Ints have as many values as bins, or more.
+    const auto spread = static_cast<std::int64_t>(bytes ? 256 : draw.log_uniform(bins, 1 << 24));
+    return {
+        kind + ", " + std::string(name(distribution)), {n, bins}, [=] {
+            if (bytes)
+                return make_case<std::uint8_t>("histogram " + text, n, distribution, day12::kAllBytes, bins);
+            return make_case<std::int32_t>("histogram " + text + " of " + std::to_string(spread) + " values",
+                                           n, distribution, {-spread / 2, spread - spread / 2}, bins);
+        }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -109,6 +130,14 @@ int main(int argc, char** argv) {
         .default_size = {1 << 20},
         .bench_sizes = {{1 << 28}},
         .make_cases = {bytes(Distribution::kUniform), bytes(Distribution::kSingleValued),
-                       bytes(Distribution::kZipf), ints_case}};
+                       bytes(Distribution::kZipf), ints_case},
+        .distributions = {{.name = "histograms",
+                           .text =
+                               "n bytes or ints in 2 to 65,536 bins, uniform, one value, zipf, runs, sorted: "
+                               "any n, tiny, large",
+                           .most = std::size_t{1} << 27,
+                           .most_on_cpu = 1 << 18,
+                           .ours = {"any_bins"},
+                           .draw = random_histogram}}};
     return course::run_program(program, argc, argv);
 }

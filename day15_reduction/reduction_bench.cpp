@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/data_pattern.hpp"
@@ -113,6 +114,14 @@ course::Case min_case(const course::Dims& size) {
     return n == kLargestOfFloats ? make_case<day15::Min<float>>("minimum", "float", n) : course::Case{};
 }
 
+course::RandomProblem random_sum(course::Draw& draw) {
+    const auto [kind, size] = course::draw_length(draw);
+    if (draw.one_of({true, false}))
+        return {kind, size, [n = size[0]] { return make_case<day15::Sum<float>>("sum", "float", n); }};
+    return {kind, size,
+            [n = size[0]] { return make_case<day15::Sum<std::int32_t>>("sum of integers", "int32", n); }};
+}
+
 // --- The errors of float sums --------------------------------------------------------------------
 
 // How far `sum` is from `exact`, in units in the last place of a float that size (eps times its
@@ -165,6 +174,12 @@ int main(int argc, char** argv) {
         .default_size = {1 << 18},
         .bench_sizes = {{1 << 20}, {1 << 22}, {1 << 24}, {1 << 26}, {1 << 28}, {1 << 30}},
         .make_cases = {sum_case, min_case},
+        .distributions = {{.name = "sums",
+                           .text = "n floats or 32-bit integers: any n, tiny, large",
+                           .most = kLargestOfFloats,
+                           .most_on_cpu = 1 << 18,
+                           .ours = {"single_pass", "deterministic"},
+                           .draw = random_sum}},
         .finish = print_errors};
     return course::run_program(program, argc, argv);
 }

@@ -9,6 +9,7 @@
 
 #include "beyond/operator_scan.hpp"
 #include "beyond/selective_scan_bench.hpp"
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -147,6 +148,13 @@ course::Case key_case(const course::Dims& size) {
     return usual.result;
 }
 
+course::RandomProblem random_scan(course::Draw& draw) {
+    const auto [kind, size] = course::draw_length(draw);
+    const auto make =
+        draw.one_of({sum_case, integer_case<std::int32_t>, integer_case<std::int64_t>, key_case});
+    return {kind, size, [size = size, make] { return make(size); }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -163,6 +171,12 @@ int main(int argc, char** argv) {
                         {8, 1536, 2048, 16},
                         {1, 1536, 16384, 16}},
         .make_cases = {sum_case, integer_case<std::int32_t>, integer_case<std::int64_t>, key_case,
-                       day16::make_selective_case}};
+                       day16::make_selective_case},
+        .distributions = {{.name = "inclusive sums",
+                           .text = "n floats, 32- or 64-bit integers, or floats by key: any n, tiny, large",
+                           .most = std::size_t{1} << 27,
+                           .most_on_cpu = 1 << 18,
+                           .ours = {"bulk_lookback", "decoupled_lookback", "inclusive_scan", "scan_by_key"},
+                           .draw = random_scan}}};
     return course::run_program(program, argc, argv);
 }

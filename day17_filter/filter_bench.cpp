@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -160,13 +161,37 @@ std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     return cases;
 }
 
+course::RandomProblem random_filter(course::Draw& draw) {
+    const auto [kind, size] = course::draw_length(draw);
+    struct Choice {
+        Operation operation;
+        const char* name;
+    };
+    const auto [operation, name] = draw.one_of<Choice>({{Operation::kSelect, "select"},
+                                                        {Operation::kUnique, "unique"},
+                                                        {Operation::kPartition, "partition"}});
+    const int percent = draw.one_of({0, 1, 3, 10, 30, 50, 70, 90, 99, 100});
+    return {kind, size, [operation = operation, name = name, percent, size = size] {
+                return filter_case(operation, name, percent, size);
+            }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    const course::Program program{.day = "day17_filter",
-                                  .title = "a filter of n 32-bit integers; 50 %: half of them are kept",
-                                  .default_size = {1 << 16},
-                                  .bench_sizes = {{1 << 16}, {1 << 20}, {1 << 24}, {1 << 28}},
-                                  .make_cases = all_cases()};
+    const course::Program program{
+        .day = "day17_filter",
+        .title = "a filter of n 32-bit integers; 50 %: half of them are kept",
+        .default_size = {1 << 16},
+        .bench_sizes = {{1 << 16}, {1 << 20}, {1 << 24}, {1 << 28}},
+        .make_cases = all_cases(),
+        .distributions = {
+            {.name = "filters",
+             .text = "select, unique or partition of n integers, 0 to "
+                     "100 % kept: any n, tiny, large",
+             .most = std::size_t{1} << 27,
+             .most_on_cpu = 1 << 18,
+             .ours = {"bulk_filter", "single_pass", "bulk_unique", "single_pass_unique", "partition"},
+             .draw = random_filter}}};
     return course::run_program(program, argc, argv);
 }

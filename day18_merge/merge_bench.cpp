@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -233,6 +234,12 @@ std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     return cases;
 }
 
+course::RandomProblem random_merge(course::Draw& draw) {
+    const auto [kind, size] = course::draw_length(draw);
+    const auto cases = all_cases();
+    return {kind, size, [make = draw.one_of(cases), size = size] { return make(size); }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -240,6 +247,15 @@ int main(int argc, char** argv) {
                                   .title = "merges to n 32-bit integers; random: two halves, evenly spread",
                                   .default_size = {1 << 16},
                                   .bench_sizes = {{1 << 17}, {1 << 21}, {1 << 25}, {1 << 28}},
-                                  .make_cases = all_cases()};
+                                  .make_cases = all_cases(),
+                                  .distributions = {{.name = "merges",
+                                                     .text = "n keys or pairs, of two halves, one after the "
+                                                             "other, 1:1000, all equal, of 8 arrays: any n, "
+                                                             "tiny, large",
+                                                     .most = std::size_t{1} << 27,
+                                                     .most_on_cpu = 1 << 17,
+                                                     .ours = {"bulk_merge", "overlapped", "bulk_merge_pairs",
+                                                              "overlapped_pairs", "merge_many"},
+                                                     .draw = random_merge}}};
     return course::run_program(program, argc, argv);
 }

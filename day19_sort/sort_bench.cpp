@@ -1,6 +1,7 @@
 // Day 19's program: every version verified and timed, beside CUB, the CPU, and a copy of as many
 // bytes as a radix sort with digits of 8 bits must move.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <parallel/algorithm>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "beyond/radix_sort.hpp"
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -198,13 +200,23 @@ course::Case radix_case(const std::string& name, const std::string& dtype, const
 
 // --- Segments ------------------------------------------------------------------------------------
 
-// Random keys in segments of 0 to 2 * `mean` keys.
+// Of 0 to 2 * `mean` keys, each length as likely, or each magnitude.
+enum class Lengths { kAlike, kMixed };
+
+std::uint32_t next_length(course::Random& random, std::size_t mean, Lengths lengths) {
+    const auto most = static_cast<std::uint32_t>(2 * mean);
+    if (lengths == Lengths::kAlike) return random.below(most + 1);
+    return random.below((most >> random.below(static_cast<std::uint32_t>(std::bit_width(most)))) + 1);
+}
+
+// Random keys in such segments.
 struct SegmentData {
-    SegmentData(std::size_t mean, std::size_t n) : copy_from(n), copy_to(n), out(n), workspace(2 * n, 8) {
+    SegmentData(std::size_t mean, std::size_t n, Lengths lengths = Lengths::kAlike)
+        : copy_from(n), copy_to(n), out(n), workspace(2 * n, 8) {
         std::vector<std::uint64_t> ends = {0};
         course::Random random(19);
         while (ends.back() < n)
-            ends.push_back(std::min<std::uint64_t>(n, ends.back() + random.below(2 * mean + 1)));
+            ends.push_back(std::min<std::uint64_t>(n, ends.back() + next_length(random, mean, lengths)));
         std::vector<Key> keys(n);
         course::for_each_index(n, [&](std::size_t i) { keys[i] = random_key(i); });
         in = DeviceBuffer<Key>(std::span<const Key>(keys));
@@ -226,10 +238,13 @@ struct SegmentData {
     day19::RadixWorkspace workspace;
 };
 
-course::Case segments_case(std::size_t mean, const course::Dims& size) {
+course::Case segments_case(std::size_t mean, const course::Dims& size, Lengths lengths = Lengths::kAlike) {
     const std::size_t n = course::only_extent(size, "keys");
-    course::UsualCase<SegmentData> usual("segments of " + std::to_string(mean) + " " + std::to_string(n),
-                                         "uint32", std::make_shared<SegmentData>(mean, n));
+    const std::string name = lengths == Lengths::kMixed
+                                 ? "mixed segments of up to " + std::to_string(2 * mean)
+                                 : "segments of " + std::to_string(mean);
+    course::UsualCase<SegmentData> usual(name + " " + std::to_string(n), "uint32",
+                                         std::make_shared<SegmentData>(mean, n, lengths));
     usual.output_in_place(&SegmentData::out, [](SegmentData& d) { return d.expected.verify(d.out); });
     const double bytes = static_cast<double>(n) * sizeof(Key);
     const course::Work work{.bytes = 2 * bytes, .written = bytes};
@@ -246,6 +261,9 @@ course::Case segments_case(std::size_t mean, const course::Dims& size) {
     return usual.result;
 }
 
+constexpr std::size_t kSegmentsMeans[] = {100, 3000, 50000};
+constexpr std::size_t kSegmentsCases = std::size(kSegmentsMeans);
+
 std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     std::vector<std::function<course::Case(const course::Dims&)>> cases;
     const auto add = [&cases](Shape shape, const std::string& name) {
@@ -260,9 +278,26 @@ std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     cases.push_back(
         [](const auto& size) { return radix_case<std::uint64_t, false>("64 bits", "uint64", size); });
     cases.push_back([](const auto& size) { return radix_case<float, false>("floats", "float", size); });
-    for (const std::size_t mean : {100, 3000, 50000})
+    for (const std::size_t mean : kSegmentsMeans)
         cases.push_back([mean](const auto& size) { return segments_case(mean, size); });
     return cases;
+}
+
+course::RandomProblem random_sort(course::Draw& draw) {
+    const auto [kind, size] = course::draw_length(draw);
+    const std::vector<std::function<course::Case(const course::Dims&)>> cases = all_cases();
+    // The last ones have segments.
+    const std::size_t number = draw.uniform(0, cases.size() - kSegmentsCases - 1);
+    return {kind, size, [make = cases[number], size = size] { return make(size); }};
+}
+
+course::RandomProblem random_segments(course::Draw& draw) {
+    const std::size_t n = draw.jittered(draw.log_uniform(1, draw.limit()));
+    const std::size_t mean = draw.log_uniform(1, std::min<std::size_t>(n, 1 << 20));
+    const auto lengths = draw.one_of({Lengths::kAlike, Lengths::kMixed});
+    std::string kind = mean < 32 ? "tiny segments" : mean < 4096 ? "segments" : "long segments";
+    if (lengths == Lengths::kMixed) kind += ", mixed";
+    return {kind, {n, mean}, [n, mean, lengths] { return segments_case(mean, {n}, lengths); }};
 }
 
 }  // namespace
@@ -273,6 +308,20 @@ int main(int argc, char** argv) {
         .title = "sorts of n keys: unsigned, 32 bits; then pairs, 64 bits, floats, segments",
         .default_size = {1 << 10},
         .bench_sizes = {{1 << 10}, {1 << 16}, {1 << 20}, {1 << 24}, {1 << 28}},
-        .make_cases = all_cases()};
+        .make_cases = all_cases(),
+        .distributions = {
+            {.name = "sorts",
+             .text = "n keys, random, sorted, reversed, all equal, zipf; pairs, 64 bits, floats: any "
+                     "n, tiny, large",
+             .most = std::size_t{1} << 26,
+             .most_on_cpu = 1 << 15,
+             .ours = {"onesweep", "sort_keys", "sort_pairs"},
+             .draw = random_sort},
+            {.name = "segmented sorts",
+             .text = "n keys in segments of 1 to 1,048,576 on average, of like or of mixed lengths",
+             .most = std::size_t{1} << 26,
+             .most_on_cpu = 1 << 15,
+             .ours = {"sort_segments"},
+             .draw = random_segments}}};
     return course::run_program(program, argc, argv);
 }

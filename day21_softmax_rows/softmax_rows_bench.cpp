@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -93,22 +94,35 @@ course::Case make_sweep_case(const course::Dims& size) {
     return result;
 }
 
+course::RandomProblem random_rows(course::Draw& draw) {
+    const auto [kind, size] = course::draw_matrix(draw);
+    return {kind, size, [size = size] { return make_sweep_case(size); }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    const course::Program program{.day = "day21_softmax_rows",
-                                  .title = "softmax of each row of a matrix",
-                                  .default_size = {256, 1024},
-                                  .bench_sizes = {{4096, 1024},
-                                                  {8192, 8192},
-                                                  {1024, 32768},
-                                                  {65536, 128},
-                                                  {512, 131072},
-                                                  {16, 1 << 20},
-                                                  {1, 1 << 22}},
-                                  .sweep_sizes = sweep_of_rows(),
-                                  .make_cases = {make_case},
-                                  .sweep_cases = {make_sweep_case},
-                                  .sweep_repeats = course::kSweepRepeats};
+    const course::Program program{
+        .day = "day21_softmax_rows",
+        .title = "softmax of each row of a matrix",
+        .default_size = {256, 1024},
+        .bench_sizes = {{4096, 1024},
+                        {8192, 8192},
+                        {1024, 32768},
+                        {65536, 128},
+                        {512, 131072},
+                        {16, 1 << 20},
+                        {1, 1 << 22}},
+        .sweep_sizes = sweep_of_rows(),
+        .make_cases = {make_case},
+        .sweep_cases = {make_sweep_case},
+        .sweep_repeats = course::kSweepRepeats,
+        .distributions = {{.name = "softmax",
+                           .text = "rows x columns: any, square, few long rows, many short rows, odd",
+                           .most = std::size_t{1} << 26,
+                           .most_on_cpu = 1 << 17,
+                           .ours = {"auto"},
+                           .draw = random_rows,
+                           .beside = course::Role::kLimit}}};
     return course::run_program(program, argc, argv);
 }

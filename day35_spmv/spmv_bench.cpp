@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "beyond/spmspv.hpp"
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -399,6 +400,18 @@ course::Case make_sweep_case(const course::Dims& size) {
     return result;
 }
 
+course::RandomProblem random_sparse(course::Draw& draw) {
+    const std::size_t number = draw.uniform(1, day35::families().size());
+    const std::size_t most = draw.limit();
+    const std::size_t rows = draw.jittered(draw.log_uniform(std::min<std::size_t>(most, 64), most));
+    // No more entries than places.
+    const std::size_t mean =
+        draw.log_uniform(1, std::clamp<std::size_t>(std::min(most / rows, rows / 4), 1, 90));
+    return {day35::families()[number - 1].name, {number, rows, mean}, [=] {
+                return make_sweep_case({number, rows, mean});
+            }};
+}
+
 void add_options(CLI::App& app, course::Program& program, std::string& file) {
     app.add_option("--matrix", file, "a Matrix Market file (.mtx), instead of the five matrices")
         ->excludes(app.get_option("--size"))
@@ -432,6 +445,12 @@ int main(int argc, char** argv) {
                        sparse_case_of_one_percent, sparse_case_of_ten_percent},
         .sweep_cases = {make_sweep_case},
         .sweep_repeats = course::kSweepRepeats,
+        .distributions = {{.name = "matrices",
+                           .text = "rows and the mean of a row's entries, of nine kinds; most: of entries",
+                           .most = std::size_t{1} << 24,
+                           .most_on_cpu = 1 << 17,
+                           .ours = {"auto"},
+                           .draw = random_sparse}},
         .add_options = [&file](CLI::App& app, course::Program& own) { add_options(app, own, file); }};
     return course::run_program(program, argc, argv);
 }

@@ -3,6 +3,7 @@
 //     gemm_ladder [--step N|all] [--m M --n N --k K] [--alpha A --beta B]
 //     gemm_ladder --bench          all steps over squares from 128 to 8192; 4096, the table of the ladder, is last
 //     gemm_ladder --sweep          200 random shapes, for the dispatcher (step 14) and cuBLAS
+//     gemm_ladder --random 200 --seed 7   shapes of a distribution, for steps 14 and 16
 //     gemm_ladder --sweep --listed   56 shapes instead: squares, tall, deep, odd ones
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/machine.hpp"
 #include "common/bench/plain_loop.hpp"
 #include "common/bench/program.hpp"
@@ -250,6 +252,19 @@ course::Case make_random_case(const course::Dims& size, const std::set<int>& ste
     return result;
 }
 
+course::Distribution products(const std::string& name, const std::vector<std::string>& ours,
+                              const std::set<int>& steps) {
+    return {.name = name,
+            .text = course::kProductsText,
+            .most = std::size_t{1} << 38,
+            .most_on_cpu = 1 << 22,
+            .ours = ours,
+            .draw = [steps](course::Draw& draw) -> course::RandomProblem {
+                const auto [kind, size] = course::draw_product(draw);
+                return {kind, size, [size = size, steps] { return make_random_case(size, steps); }};
+            }};
+}
+
 // --- The program's own options -------------------------------------------------------------------
 
 std::set<int> parse_steps(const std::vector<std::string>& texts) {
@@ -350,6 +365,9 @@ void add_options(CLI::App& app, course::Program& program, Choice& choice) {
     app.callback([&] {
         const bool sweep = app.count("--sweep") != 0;
         const bool bench = app.count("--bench") != 0;
+        for (const char* const option : {"--step", "--m", "--n", "--k", "--alpha", "--beta", "--listed"})
+            require(app.count("--random") == 0 || app.count(option) == 0,
+                    fmt::format("{}: expected without --random", option));
         for (const auto& [option, extent] :
              {std::pair("--m", choice.m), {"--n", choice.n}, {"--k", choice.k}}) {
             if (app.count(option) == 0) continue;
@@ -396,6 +414,9 @@ int main(int argc, char** argv) {
         .sweep_sizes = course::random_matmuls(),
         .make_cases = {},  // known when the options are
         .sweep_repeats = course::kSweepRepeats,
+        .distributions = {products("fp32", {"14_dispatcher"}, {kCublas, kDispatcher}),
+                          products("fp32 accuracy on tensor cores", {"16_tf32x3_wgmma", "15_tf32x3"},
+                                   {kCublas, 15, 16})},
         .add_options = [&choice](CLI::App& app, course::Program& own) { add_options(app, own, choice); }};
     return course::run_program(program, argc, argv);
 }

@@ -20,10 +20,13 @@
 
 #include "common/bench/benchmark.hpp"
 #include "common/bench/build_info.hpp"
+#include "common/bench/draw.hpp"
 #include "common/bench/inspection.hpp"
 #include "common/bench/machine_limits.hpp"
 #include "common/bench/memory_need.hpp"
 #include "common/bench/nvtx_range.hpp"
+#include "common/bench/random_options.hpp"
+#include "common/bench/random_summary.hpp"
 #include "common/bench/record_file.hpp"
 #include "common/bench/sweep_text.hpp"
 #include "common/bench/unknown_argument.hpp"
@@ -45,6 +48,7 @@ struct Options {
     std::string version;
     std::string json;
     std::string inspect;
+    RandomOptions random;
     std::vector<std::string> profile;
     bool bench = false;
     bool sweep = false;
@@ -92,6 +96,43 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
         ->allow_extra_args(false)
         ->excludes(json)
         ->excludes(cpu_times);
+    const std::string group = program.distributions.empty() ? "" : "RANDOM PROBLEMS";  // "": not in --help
+    app.add_option("--random", options.random.count,
+                   "draw so many problems and run ours, verified, beside the fastest peer")
+        ->group(group);
+    app.add_option("--seed", options.random.seed, "with --random: another seed, other problems")
+        ->default_str("1")
+        ->group(group);
+    app.add_option("--random-limit", options.random.limit, "with --random: the most work of a problem")
+        ->default_str("the distribution's")
+        ->group(group);
+}
+
+// The code of the days throws std::invalid_argument; BadArguments is private to this file.
+void as_bad_arguments(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const std::invalid_argument& error) {
+        throw BadArguments(error.what());
+    }
+}
+
+// What --random asks for. Throws BadArguments for what does not go with it.
+std::optional<RandomChoice> chosen_random(const CLI::App& app, const Program& program,
+                                          const Options& options) {
+    std::optional<RandomChoice> choice;
+    as_bad_arguments([&] { choice = random_choice(options.random); });
+    if (!choice) return choice;
+    for (const char* const other :
+         {"--size", "--bench", "--sweep", "--plot", "--cpu-times", "--inspect", "--profile"})
+        if (app.get_option_no_throw(other) != nullptr && app.count(other) != 0)
+            throw BadArguments(fmt::format("--random {}: expected without {}", choice->count, other));
+    if (program.distributions.empty())
+        throw BadArguments(
+            fmt::format("--random {}: {} has no distribution of random problems; expected a "
+                        "program with one",
+                        choice->count, program.day));
+    return choice;
 }
 
 // Debug builds are for checking results; their times must not be mistaken for measurements.
@@ -191,15 +232,6 @@ Case make_case(const std::function<Case(const Dims&)>& make, const Dims& size) {
     } catch (const CudaError& error) {
         if (error.code() != cudaErrorMemoryAllocation) throw;
         throw too_large(make, size, error.what());
-    }
-}
-
-// The code of the days throws std::invalid_argument; BadArguments is private to this file.
-void as_bad_arguments(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const std::invalid_argument& error) {
-        throw BadArguments(error.what());
     }
 }
 
@@ -371,6 +403,142 @@ int run_profile(const Program& program, const Options& options) {
     if (!found && !known.empty())
         throw BadArguments(fmt::format("--only: {}", unknown_name("version", options.version, known)));
     return 0;
+}
+
+// The first of `names` that can run, or the first that there is; null if the case has none of them.
+const Contestant* ours_of(const Case& problem, const std::vector<std::string>& names) {
+    const Contestant* found = nullptr;
+    for (const std::string& name : names) {
+        const auto one = std::ranges::find(problem.contestants, name, &Contestant::name);
+        if (one == problem.contestants.end()) continue;
+        if (one->cannot_run.empty()) return &*one;
+        if (found == nullptr) found = &*one;
+    }
+    return found;
+}
+
+// Launches it once, and returns its record, without a time.
+Record run_untimed(const Case& problem, Contestant contestant) {
+    Record record;
+    try {
+        prepare(contestant);
+        record.cannot_run = contestant.cannot_run;
+        if (!record.cannot_run.empty()) return record;
+        const std::function<VerifyResult()> verify = verify_of(problem, contestant);
+        if (problem.spoil) problem.spoil();
+        contestant.launch(nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+        if (const VerifyResult result = verify(); !result.ok()) record.failure = result.message();
+    } catch (const std::exception& error) {
+        record.failure = error.what();
+    }
+    return record;
+}
+
+std::string failure_of(const Record& record) {
+    return record.failure.empty() ? record.violation : record.failure;
+}
+
+// Runs ours on one problem, and on a GPU what it is compared with.
+void run_random_problem(const Program& program, const Distribution& distribution, const Case& problem,
+                        const Contestant& ours, RandomResult& result) {
+    const auto run_one = [&](const Contestant& contestant) {
+        show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
+        const Record record =
+            is_cpu_stand_in()
+                ? run_untimed(problem, contestant)
+                : run_contestant(program.day, problem, contestant, nullptr, kSweepRepeats).back();
+        show_progress("");
+        return record;
+    };
+    const Record record = run_one(ours);
+    result.cannot_run = record.cannot_run;
+    result.failure = failure_of(record);
+    if (record.measurement) result.ours_ms = record.measurement->ms.median;
+    if (is_cpu_stand_in()) {
+        result.no_peer = "no peer on the CPU";
+        return;
+    }
+    if (!result.failure.empty() || !result.cannot_run.empty()) return;
+    result.no_peer = "the program has none";
+    for (const Contestant& contestant : problem.contestants) {
+        if (contestant.role != distribution.beside || (contestant.on_host && !contestant.drives_device))
+            continue;
+        const Record peer = run_one(contestant);
+        if (!peer.cannot_run.empty()) result.no_peer = peer.cannot_run;
+        if (peer.failed()) result.failure = contestant.name + ": " + failure_of(peer);
+        if (!peer.measurement || !peer.cannot_run.empty()) continue;
+        const double ms = peer.measurement->ms.median;
+        if (result.peer_ms == 0 || ms < result.peer_ms) {
+            result.peer = contestant.name;
+            result.peer_ms = ms;
+        }
+    }
+    if (result.peer_ms > 0) result.no_peer.clear();
+}
+
+// Draws problems and runs ours on them. Everything that failed is in the JSON file, too.
+int run_random(const Program& program, const Options& options, const RandomChoice& choice) {
+    if (!is_cpu_stand_in()) require_release(options);
+    const Machine machine = this_machine();
+    print_head(program, machine, is_cpu_stand_in() ? std::nullopt : std::optional(machine_limits()), false);
+    std::string json;
+    bool failed = false;
+    bool lost = false;
+    bool found = false;
+    std::vector<std::string> known;
+    for (const Distribution& distribution : program.distributions) {
+        const std::vector<std::string> names =
+            options.version.empty() ? distribution.ours : std::vector{options.version};
+        RandomRun run{
+            .day = program.day,
+            .distribution = distribution.name,
+            .text = distribution.text,
+            .seed = choice.seed,
+            .limit = choice.limit.value_or(is_cpu_stand_in() ? distribution.most_on_cpu : distribution.most)};
+        fmt::print("\n{}: {}; at most {}\n", distribution.name, distribution.text, run.limit);
+        for (std::size_t i = 0; i < choice.count && !lost; ++i) {
+            Draw draw(choice.seed, i, run.limit);
+            const RandomProblem drawn = distribution.draw(draw);
+            const Case problem = make_case([&](const Dims&) { return drawn.make(); }, drawn.size);
+            for (const Contestant& contestant : problem.contestants)
+                if (std::ranges::find(known, contestant.name) == known.end())
+                    known.push_back(contestant.name);
+            const Contestant* const ours = ours_of(problem, names);
+            if (ours == nullptr && options.version.empty())
+                throw std::logic_error(fmt::format("{}: {} has none of the versions {}", distribution.name,
+                                                   problem.problem, fmt::join(names, ", ")));
+            if (ours == nullptr) continue;
+            found = true;
+            RandomResult result{.index = i,
+                                .kind = drawn.kind,
+                                .size = drawn.size,
+                                .problem = problem.problem,
+                                .ours = ours->name};
+            fmt::print("{}", head_of(result));
+            std::cout.flush();
+            run_random_problem(program, distribution, problem, *ours, result);
+            fmt::print("{}", text_of(result));
+            std::cout.flush();
+            failed = failed || !result.failure.empty();
+            run.results.push_back(result);
+            // An error inside a kernel makes the device unusable for the rest of the process.
+            lost = cudaDeviceSynchronize() != cudaSuccess;
+        }
+        if (!run.results.empty()) fmt::print("{}", summary_of(run));
+        json += to_json_lines(run, machine, commit(), utc_now());
+    }
+    if (!found)
+        throw BadArguments(fmt::format("--only: {}", unknown_name("version", options.version, known)));
+    if (!options.json.empty()) {
+        write_file(options.json, json);
+        fmt::print("\nwritten: {}\n", options.json);
+    }
+    if (lost)
+        fmt::print(stderr, "FAILED: the device is unusable after the last problem\n");
+    else if (failed)
+        fmt::print(stderr, "FAILED: see the problems above\n");
+    return failed ? kFailed : 0;
 }
 
 int run(const Program& program, const Options& options) {
@@ -573,6 +741,8 @@ int run_program(const Program& given, int argc, const char* const* argv) {
         });
         if (options.sweep && !program.sweep_cases.empty()) program.make_cases = program.sweep_cases;
         if (options.plot && !program.plot_cases.empty()) program.make_cases = program.plot_cases;
+        const std::optional<RandomChoice> random = chosen_random(app, program, options);
+        if (random) return run_random(program, options, *random);
         const int code = run(program, options);
         if (code == 0 && program.finish && !options.cpu_times) as_bad_arguments(program.finish);
         return code;

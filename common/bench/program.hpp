@@ -5,6 +5,7 @@
 //     day46_reduce_in_matmul --plot --json FILE        the sizes of the day's plots (scripts/draw_sizes.py)
 //     day01_vector_add --inspect FILE        in a build with the preset `inspect` (inspection.hpp)
 //     day05_matmul_tiled [--bench] --cpu-times        what runs on the host's CPU alone (plain_loop.hpp)
+//     day15_reduction --random 200 --seed 7        problems drawn from the day's distributions (draw.hpp)
 //     day01_vector_add --bench --profile "vector_add 268435456"        for `./course bench --counters`
 //
 // Exit code 0: success; 1: a result was wrong, a time impossible, or CUDA failed; 2: bad
@@ -28,6 +29,8 @@ class App;
 }
 
 namespace course {
+
+class Draw;
 
 using Dims = std::vector<std::size_t>;
 
@@ -73,6 +76,24 @@ struct Case {
     std::function<Case()> profiled_instead{};
 };
 
+// A problem that a distribution drew.
+struct RandomProblem {
+    std::string kind;  // of which part of the distribution: "thin with a deep K"
+    Dims size;
+    std::function<Case()> make;
+};
+
+// Problems to draw with --random, for one family of versions.
+struct Distribution {
+    std::string name;               // "sums"
+    std::string text;               // what is drawn
+    std::size_t most;               // the most work of a problem, in the units of `draw`
+    std::size_t most_on_cpu;        // the same where threads run on the CPU
+    std::vector<std::string> ours;  // the versions to take: the first that can run
+    std::function<RandomProblem(Draw&)> draw;
+    Role beside = Role::kPeer;  // what ours is compared with: the fastest peer, or the limit
+};
+
 // A problem of a sweep is measured a few times.
 inline constexpr RepeatLimits kSweepRepeats = {.min_repeats = 5, .max_repeats = 40, .max_seconds = 0.04};
 
@@ -90,6 +111,8 @@ struct Program {
     RepeatLimits sweep_repeats{};  // with --sweep
     // Used with --plot instead of make_cases. Repeated as a problem of a sweep (kSweepRepeats).
     std::vector<std::function<Case(const Dims&)>> plot_cases{};
+    // With --random, an option of those that have them.
+    std::vector<Distribution> distributions{};
     // On the CPU, --bench, --sweep and --plot skip sizes whose extents have a larger product.
     std::size_t stand_in_limit = std::size_t{1} << 22;
 

@@ -14,9 +14,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 
 #include "common/bench/build_info.hpp"
+#include "common/bench/draw.hpp"
 #include "common/bench/inspection.hpp"
 #include "common/bench/machine.hpp"
 #include "common/bench/plain_loop.hpp"
@@ -106,6 +108,7 @@ class ProgramTest : public course::DeviceTest {
                 plotted.problem = "plotted " + std::to_string(size.at(0));
                 return plotted;
             }},
+            .distributions = distributions(fill, cannot_run),
             .finish = [] { std::puts("the end"); }};
         arguments.insert(arguments.begin(), "day00_fill");
         testing::internal::CaptureStdout();
@@ -115,6 +118,19 @@ class ProgramTest : public course::DeviceTest {
         out_ = testing::internal::GetCapturedStdout();
         err_ = testing::internal::GetCapturedStderr();
         return code;
+    }
+
+    std::vector<course::Distribution> distributions(const Fill& fill, const std::string& cannot_run) const {
+        if (!has_distribution_) return {};
+        return {{.name = "lengths",
+                 .text = "any n",
+                 .most = 5000,
+                 .most_on_cpu = 500,
+                 .ours = {"tried", "right"},
+                 .draw = [fill, cannot_run](course::Draw& draw) -> course::RandomProblem {
+                     const auto [kind, size] = course::draw_length(draw);
+                     return {kind, size, [=, size = size] { return make_case(size, fill, cannot_run); }};
+                 }}};
     }
 
     std::string written_text() const {
@@ -132,6 +148,7 @@ class ProgramTest : public course::DeviceTest {
 
     std::vector<Dims> sweep_sizes_;
     std::vector<Dims> plot_sizes_;
+    bool has_distribution_ = false;
     std::function<course::KernelResources()> resources_;
     std::function<course::Figures()> figures_;
     std::function<void(Contestant&)> prepare_{};
@@ -489,6 +506,96 @@ TEST_F(ProgramTest, PlotIsAnOptionOfThoseThatHaveSizesForItAndHasItsOwnCases) {
         EXPECT_NE(out_.find(text), std::string::npos) << out_;
     EXPECT_EQ(out_.find("fill "), std::string::npos) << "of other options:\n" << out_;
     EXPECT_EQ(out_.find("plotted 50"), std::string::npos) << "of --sweep:\n" << out_;
+}
+
+TEST_F(ProgramTest, RandomProblemsAreDrawnVerifiedAndWritten) {
+    has_distribution_ = true;
+    ASSERT_EQ(run({"--random", "5", "--seed", "3", "--json", json_.c_str()}), 0) << out_ << err_;
+    EXPECT_NE(out_.find("lengths: any n; at most "), std::string::npos) << out_;
+    EXPECT_NE(out_.find("day00_fill, lengths, seed 3: 5 of 5 problems right\n"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("tried is right"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("fill 1000,"), std::string::npos) << "of other options:\n" << out_;
+    EXPECT_EQ(out_.find("the end"), std::string::npos) << "what belongs to the usual list:\n" << out_;
+    std::istringstream lines(written_text());
+    std::vector<nlohmann::json> problems;
+    for (std::string line; std::getline(lines, line);)
+        problems.push_back(nlohmann::json::parse(line));
+    ASSERT_EQ(problems.size(), 5u);
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+        course::Draw draw(3, i, course::is_cpu_stand_in() ? 500 : 5000);
+        EXPECT_EQ(problems[i].at("index"), i);
+        EXPECT_EQ(problems[i].at("seed"), 3);
+        EXPECT_EQ(problems[i].at("size"), course::draw_length(draw).size);
+        EXPECT_EQ(problems[i].at("right"), true);
+        EXPECT_EQ(problems[i].contains("median_ms"), !course::is_cpu_stand_in())
+            << "a time of the stand-in says nothing";
+    }
+}
+
+TEST_F(ProgramTest, RandomProblemsKeepWithinAGivenLimit) {
+    has_distribution_ = true;
+    ASSERT_EQ(run({"--random", "30", "--random-limit", "3"}), 0) << out_ << err_;
+    EXPECT_NE(out_.find("fill 3; "), std::string::npos) << out_;
+    for (const char* larger : {"fill 4", "fill 5", "fill 6", "fill 7", "fill 8", "fill 9", "fill 10"})
+        EXPECT_EQ(out_.find(larger), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, OfOursTheFirstThatCanRunIsTakenOrTheOneNamed) {
+    has_distribution_ = true;
+    EXPECT_EQ(run({"--random", "2"}, fill_right, "needs an even size"), 0) << err_;
+    EXPECT_NE(out_.find(": right is right"), std::string::npos) << out_;
+    EXPECT_EQ(run({"--random", "2", "--only", "tried"}, fill_right, "needs an even size"), 0) << err_;
+    EXPECT_NE(out_.find("all problems are refused by ours: needs an even size"), std::string::npos) << out_;
+    EXPECT_EQ(run({"--random", "2", "--only", "rigth"}), 2);
+    EXPECT_NE(err_.find("did you mean 'right'?"), std::string::npos) << err_;
+}
+
+TEST_F(ProgramTest, AWrongRandomProblemFailsAndTheOthersAreRunAndWritten) {
+    has_distribution_ = true;
+    const auto only_short = [](course::GuardedBuffer<float>& out, cudaStream_t stream) {
+        if (out.size() < 20) fill_right(out, stream);
+    };
+    EXPECT_EQ(run({"--random", "12", "--json", json_.c_str()}, only_short), 1) << out_;
+    EXPECT_NE(err_.find("FAILED: see the problems above"), std::string::npos) << err_;
+    EXPECT_NE(out_.find("tried is right"), std::string::npos) << out_;
+    EXPECT_NE(out_.find(": FAILED: "), std::string::npos) << out_;
+    std::istringstream lines(written_text());
+    int count = 0;
+    int right = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+        const auto problem = nlohmann::json::parse(line);
+        EXPECT_EQ(problem.at("right"), problem.at("size").at(0) < 20);
+        EXPECT_EQ(problem.at("right"), !problem.contains("failure"));
+        right += problem.at("right") ? 1 : 0;
+    }
+    EXPECT_EQ(count, 12);
+    EXPECT_GT(right, 0);
+    EXPECT_LT(right, 12);
+}
+
+TEST_F(ProgramTest, BadRandomArgumentsNameTheOptionItsValueAndWhatWasExpected) {
+    has_distribution_ = true;
+    const auto expect = [&](const std::vector<const char*>& arguments, const std::string& message) {
+        EXPECT_EQ(run(arguments), 2);
+        EXPECT_NE(err_.find("day00_fill: " + message + "\n"), std::string::npos) << err_;
+    };
+    const std::string most = ": expected a whole number from 1 to 1000000";
+    for (const char* count : {"0", "-1", "x", "3x", "1.5", "1000001", "99999999999999999999"})
+        expect({"--random", count}, "--random '" + std::string(count) + "'" + most);
+    expect({"--random", "1", "--seed", "-1"},
+           "--seed '-1': expected a whole number from 0 to 18446744073709551615");
+    expect({"--random", "1", "--random-limit", "0"},
+           "--random-limit '0': expected a whole number from 1 to 1152921504606846976");
+    expect({"--seed", "4"}, "--seed '4': expected with --random N");
+    expect({"--random-limit", "4"}, "--random-limit '4': expected with --random N");
+    expect({"--random", "7", "--size", "5"}, "--random 7: expected without --size");
+    expect({"--random", "7", "--bench"}, "--random 7: expected without --bench");
+    expect({"--random", "7", "--cpu-times"}, "--random 7: expected without --cpu-times");
+    has_distribution_ = false;
+    expect({"--random", "7"},
+           "--random 7: day00_fill has no distribution of random problems; expected a program with one");
+    EXPECT_EQ(run({"--help"}), 0);
+    EXPECT_EQ(out_.find("--random"), std::string::npos) << out_;
 }
 
 TEST_F(ProgramTest, AKernelIsAskedForItsResourcesOnceItHasRun) {

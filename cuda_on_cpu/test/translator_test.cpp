@@ -556,6 +556,32 @@ TEST(DeviceVariables, KeepALinkageThatIsWritten) {
     expect_translation("extern __constant__ int x; __constant__ int x = 3;", "extern int x; int x = 3;");
 }
 
+TEST(DeviceFunctions, OfOtherFilesNeedAnOption) {
+    const auto warnings_of = [](const std::string& file, translator::DeviceVariables variables) {
+        std::vector<translator::Warning> warnings;
+        translate(file, Dialect::gnu, translator::SharedArrays::plain, variables, &warnings);
+        return warnings;
+    };
+    const std::string call = "\n__global__ void k(int* x) { *x = f(*x); }\n";
+    for (const char* declaration : {"__device__ int f(int);", "extern __device__ int f(int x) noexcept;",
+                                    "__host__ __device__ int f(int);", "extern \"C\" __device__ int f(int);",
+                                    "namespace n { __device__ int f(int); } using n::f;"}) {
+        const auto warnings = warnings_of(declaration + call, translator::DeviceVariables::own);
+        ASSERT_EQ(warnings.size(), 1U) << declaration;
+        EXPECT_EQ(warnings[0].line, 2);
+        EXPECT_TRUE(contains(warnings[0].message, "'f'") && contains(warnings[0].message, "-rdc=true"));
+        EXPECT_TRUE(warnings_of(declaration + call, translator::DeviceVariables::shared).empty());
+    }
+    for (const char* right :
+         {"__device__ int f(int x) { return x; }", "__device__ auto f(int x) -> int { return x; }",
+          "__device__ int f(int); __device__ int f(int x) noexcept { return x; }", "int f(int);",
+          "template <class T> __device__ T f(T);", "struct S { __device__ int f(int); };",
+          "__device__ int other(int);", "__device__ int (*f)(int) = g;", "__device__ S f(3);"}) {
+        const std::string file = std::string(right) == "__device__ S f(3);" ? right : right + call;
+        EXPECT_TRUE(warnings_of(file, translator::DeviceVariables::own).empty()) << right;
+    }
+}
+
 TEST(DeviceHeap, IsWhereDeviceCodeAllocates) {
     const auto in_kernel = [](const std::string& statement) {
         const std::string translation = dense(gnu("__device__ void f() { " + statement + " }"));

@@ -44,6 +44,8 @@ class DeviceDeclarations : Rewriter {
 
   private:
     void note_device_variable(Range before_name);
+    void tell_of_function_elsewhere(std::size_t word);
+    bool opens_body(std::size_t parameters) const;
     void choose_constant_section(std::size_t word);
     bool is_const_variable(std::size_t begin) const;
     bool needs_gaps(Range before_name, bool is_array) const;

@@ -768,13 +768,17 @@ std::vector<translator::Warning> warnings_of(const std::string& text) {
 TEST(WarpSynchronousCode, IsNamedAndCanRunInStep) {
     const std::string loop =
         "__device__ void f(volatile int* s, int t) { for (int d = 16; d > 0; d /= 2) s[t] += s[t + d]; }";
-    for (const std::string& text :
-         std::initializer_list<std::string>{"__device__ void f(volatile int* s, int t) {\n s[t] += s[t + "
-                                            "2];\n if (kMany) s[t] += s[t + 1]; }",
-                                            "__global__ void k() {\n __shared__ volatile int s[64]; int t = "
-                                            "0; s[t] = 1;\n s[t + 1] = s[t] + "
-                                            "1; }",
-                                            "\n\n" + loop}) {
+    for (const std::string& text : std::initializer_list<std::string>{
+             "__device__ void f(volatile int* s, int t) {\n s[t] += s[t + "
+             "2];\n if (kMany) s[t] += s[t + 1]; }",
+             "__global__ void k() {\n __shared__ volatile int s[64]; int t = "
+             "0; s[t] = 1;\n s[t + 1] = s[t] + "
+             "1; }",
+             "__global__ void k() {\n __shared__ int s[64]; s[t] = 1; __threadfence_block();\n s[t] += s[t - "
+             "1]; __threadfence_block(); s[t] += s[t - 2]; }",
+             "__global__ void k() {\n if (a) { __shared__ float s[64]; s[t] = 1; __threadfence();\n s[t] = "
+             "s[t ^ 1]; } }",
+             "\n\n" + loop}) {
         const auto warnings = warnings_of(text);
         ASSERT_EQ(warnings.size(), 1u) << text;
         EXPECT_EQ(warnings[0].line, 3);
@@ -792,6 +796,12 @@ TEST(WarpSynchronousCode, IsNotWhatSynchronisesOrWaits) {
           "__device__ void f(volatile int* s, int t) { for (;;) { s[t] += s[t + d]; __syncthreads(); } }",
           "__device__ void f(volatile int* s, int t) { s[t] = s[t + 32]; }",
           "__device__ void f(int* s, int t) { s[t] += s[t + 2]; s[t] += s[t + 1]; }",
+          "__global__ void k() { __shared__ int s[64]; s[t] = 1; s[t] += s[t - 1]; }",
+          "__global__ void k() { __shared__ int s[64]; s[t] = 1; __threadfence_block(); __syncwarp(); "
+          "s[t] += s[t - 1]; }",
+          "__global__ void k() { __shared__ int s[64]; s[t] = 1; __threadfence_block(); "
+          "b.arrive_and_wait(); s[t] += s[t - 1]; }",
+          "__global__ void k() { __shared__ int s[64]; s[t] = 1; __threadfence_block(); s[t] += 1; }",
           "__device__ void f(volatile int* flags, int b) { while (flags[b - 1] == 0); flags[b] = 1; }"}) {
         EXPECT_TRUE(warnings_of(text).empty()) << text;
         EXPECT_FALSE(contains(gnu(text), "in_step")) << gnu(text);

@@ -269,7 +269,11 @@ class WarpSynchronousCode : Rewriter {
         bool exchanges;  // the value is computed from an element of the same array with another index
     };
 
-    void look_at_stores(const VolatileName& name);
+    // By what the lanes see each other's stores.
+    enum class Means { is_volatile, fences };
+
+    bool is_volatile(Range declaration) const;
+    void look_at_stores(const VolatileName& name, Means means);
     Store store_at(std::size_t i) const;
     bool repeats_without_sync(const Store& store, std::size_t function) const;
     void store_in_step(const Store& store);

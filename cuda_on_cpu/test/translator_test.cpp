@@ -667,6 +667,32 @@ TEST(DeviceVariables, KeepALinkageThatIsWritten) {
     expect_translation("extern __constant__ int x; __constant__ int x = 3;", "extern int x; int x = 3;");
 }
 
+TEST(DeviceFunctions, OfOtherFilesNeedAnOption) {
+    const auto warnings_of = [](const std::string& file, translator::DeviceVariables variables) {
+        std::vector<translator::Warning> warnings;
+        translate(file, Dialect::gnu, translator::SharedArrays::plain, variables, &warnings);
+        return warnings;
+    };
+    const std::string call = "\n__global__ void k(int* x) { *x = f(*x); }\n";
+    for (const char* declaration : {"__device__ int f(int);", "extern __device__ int f(int x) noexcept;",
+                                    "__host__ __device__ int f(int);", "extern \"C\" __device__ int f(int);",
+                                    "namespace n { __device__ int f(int); } using n::f;"}) {
+        const auto warnings = warnings_of(declaration + call, translator::DeviceVariables::own);
+        ASSERT_EQ(warnings.size(), 1U) << declaration;
+        EXPECT_EQ(warnings[0].line, 2);
+        EXPECT_TRUE(contains(warnings[0].message, "'f'") && contains(warnings[0].message, "-rdc=true"));
+        EXPECT_TRUE(warnings_of(declaration + call, translator::DeviceVariables::shared).empty());
+    }
+    for (const char* right :
+         {"__device__ int f(int x) { return x; }", "__device__ auto f(int x) -> int { return x; }",
+          "__device__ int f(int); __device__ int f(int x) noexcept { return x; }", "int f(int);",
+          "template <class T> __device__ T f(T);", "struct S { __device__ int f(int); };",
+          "__device__ int other(int);", "__device__ int (*f)(int) = g;", "__device__ S f(3);"}) {
+        const std::string file = std::string(right) == "__device__ S f(3);" ? right : right + call;
+        EXPECT_TRUE(warnings_of(file, translator::DeviceVariables::own).empty()) << right;
+    }
+}
+
 TEST(DeviceHeap, IsWhereDeviceCodeAllocates) {
     const auto in_kernel = [](const std::string& statement) {
         const std::string translation = dense(gnu("__device__ void f() { " + statement + " }"));
@@ -853,13 +879,17 @@ std::vector<translator::Warning> warnings_of(const std::string& text) {
 TEST(WarpSynchronousCode, IsNamedAndCanRunInStep) {
     const std::string loop =
         "__device__ void f(volatile int* s, int t) { for (int d = 16; d > 0; d /= 2) s[t] += s[t + d]; }";
-    for (const std::string& text :
-         std::initializer_list<std::string>{"__device__ void f(volatile int* s, int t) {\n s[t] += s[t + "
-                                            "2];\n if (kMany) s[t] += s[t + 1]; }",
-                                            "__global__ void k() {\n __shared__ volatile int s[64]; int t = "
-                                            "0; s[t] = 1;\n s[t + 1] = s[t] + "
-                                            "1; }",
-                                            "\n\n" + loop}) {
+    for (const std::string& text : std::initializer_list<std::string>{
+             "__device__ void f(volatile int* s, int t) {\n s[t] += s[t + "
+             "2];\n if (kMany) s[t] += s[t + 1]; }",
+             "__global__ void k() {\n __shared__ volatile int s[64]; int t = "
+             "0; s[t] = 1;\n s[t + 1] = s[t] + "
+             "1; }",
+             "__global__ void k() {\n __shared__ int s[64]; s[t] = 1; __threadfence_block();\n s[t] += s[t - "
+             "1]; __threadfence_block(); s[t] += s[t - 2]; }",
+             "__global__ void k() {\n if (a) { __shared__ float s[64]; s[t] = 1; __threadfence();\n s[t] = "
+             "s[t ^ 1]; } }",
+             "\n\n" + loop}) {
         const auto warnings = warnings_of(text);
         ASSERT_EQ(warnings.size(), 1u) << text;
         EXPECT_EQ(warnings[0].line, 3);
@@ -877,6 +907,12 @@ TEST(WarpSynchronousCode, IsNotWhatSynchronisesOrWaits) {
           "__device__ void f(volatile int* s, int t) { for (;;) { s[t] += s[t + d]; __syncthreads(); } }",
           "__device__ void f(volatile int* s, int t) { s[t] = s[t + 32]; }",
           "__device__ void f(int* s, int t) { s[t] += s[t + 2]; s[t] += s[t + 1]; }",
+          "__global__ void k() { __shared__ int s[64]; s[t] = 1; s[t] += s[t - 1]; }",
+          "__global__ void k() { __shared__ int s[64]; s[t] = 1; __threadfence_block(); __syncwarp(); "
+          "s[t] += s[t - 1]; }",
+          "__global__ void k() { __shared__ int s[64]; s[t] = 1; __threadfence_block(); "
+          "b.arrive_and_wait(); s[t] += s[t - 1]; }",
+          "__global__ void k() { __shared__ int s[64]; s[t] = 1; __threadfence_block(); s[t] += 1; }",
           "__device__ void f(volatile int* flags, int b) { while (flags[b - 1] == 0); flags[b] = 1; }"}) {
         EXPECT_TRUE(warnings_of(text).empty()) << text;
         EXPECT_FALSE(contains(gnu(text), "in_step")) << gnu(text);

@@ -11,6 +11,7 @@ void DeviceDeclarations::translate_device(std::size_t i) {
     if (!is_namespace(tokens_.enclosing_brace(i))) return;
     const Range declaration{declaration_begin(i), tokens_.size()};
     const std::size_t name = variable_name(declaration);
+    if (name == kNone && own_device_variables_) tell_of_function_elsewhere(i);
     if (name == kNone || is_shared({declaration.begin, name})) return;
     note_device_variable({declaration.begin, name});
     variables_.insert({declaration.begin, name});
@@ -25,6 +26,41 @@ void DeviceDeclarations::translate_device(std::size_t i) {
     }
     if (own_device_variables_ && !is_declared_extern(tokens_[name].text))
         text_[i] = "static __attribute__((used))";
+}
+
+// `__device__ int f(int);`, and the file calls f, but does not define it.
+void DeviceDeclarations::tell_of_function_elsewhere(std::size_t word) {
+    static constexpr std::array<std::string_view, 5> kOthers = {"template", "inline", "friend", "operator",
+                                                                "__global__"};
+    const std::size_t end = end_of_statement(word);
+    std::size_t open = declaration_begin(word);
+    for (; open < end && !tokens_[open].is("("); ++open) {
+        if (one_of(tokens_[open].text, kOthers)) return;
+        if (is_decoration(open)) open = closing(tokens_.next(open));
+    }
+    if (open >= end || end >= tokens_.size() || opens_body(open)) return;
+    const std::size_t name = tokens_.previous(open);
+    if (tokens_[name].kind != TokenKind::identifier || tokens_.is(tokens_.previous(name), ":")) return;
+    std::size_t call = kNone;
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+        const std::size_t arguments = tokens_.next(i);
+        if (!tokens_[i].is(tokens_[name].text) || is_member(i) || !tokens_.is(arguments, "(")) continue;
+        if (opens_body(arguments)) return;
+        if (call == kNone && in_function(i)) call = i;
+    }
+    if (call == kNone || !told_of_.insert(tokens_[name].text).second) return;
+    warn(call, "this file does not define the __device__ function '" + std::string(tokens_[name].text) +
+                   "': a GPU's code calls functions of other files only if all are compiled with -rdc=true");
+}
+
+// Does a function's body follow these parameters, and what may stand behind them?
+bool DeviceDeclarations::opens_body(std::size_t parameters) const {
+    std::size_t i = tokens_.next(closing(parameters));
+    while (i != kNone &&
+           (tokens_[i].kind == TokenKind::identifier || tokens_.is(i, "-") || tokens_.is(i, ">")))
+        i = is_decoration(i) && tokens_.is(tokens_.next(i), "(") ? tokens_.next(closing(tokens_.next(i)))
+                                                                 : tokens_.next(i);
+    return tokens_.is(i, "{");
 }
 
 // `__device__ __shared__ int x;`: each block has its own.

@@ -44,6 +44,8 @@ class DeviceDeclarations : Rewriter {
 
   private:
     void note_device_variable(Range before_name);
+    void tell_of_function_elsewhere(std::size_t word);
+    bool opens_body(std::size_t parameters) const;
     void choose_constant_section(std::size_t word);
     bool is_const_variable(std::size_t begin) const;
     bool needs_gaps(Range before_name, bool is_array) const;
@@ -303,7 +305,11 @@ class WarpSynchronousCode : Rewriter {
         bool exchanges;  // the value is computed from an element of the same array with another index
     };
 
-    void look_at_stores(const VolatileName& name);
+    // By what the lanes see each other's stores.
+    enum class Means { is_volatile, fences };
+
+    bool is_volatile(Range declaration) const;
+    void look_at_stores(const VolatileName& name, Means means);
     Store store_at(std::size_t i) const;
     bool repeats_without_sync(const Store& store, std::size_t function) const;
     void store_in_step(const Store& store);

@@ -7,29 +7,51 @@ namespace translator {
 // lockstep; since then a __syncwarp() is needed in between.
 void WarpSynchronousCode::find_warp_synchronous_code(const std::vector<VolatileName>& volatile_names) {
     for (const VolatileName& name : volatile_names) {
-        if (name.function != kNone && name.text.data() != nullptr) look_at_stores(name);
+        if (name.function != kNone && name.text.data() != nullptr) look_at_stores(name, Means::is_volatile);
+    }
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+        if (!tokens_[i].is("__shared__") || !in_function(i)) continue;
+        const Range declaration{declaration_begin(i), end_of_statement(i)};
+        const std::size_t name = declared_name(declaration);
+        if (name == kNone || is_volatile(declaration)) continue;
+        look_at_stores({tokens_[name].text, outermost_function(i)}, Means::fences);
     }
 }
 
-void WarpSynchronousCode::look_at_stores(const VolatileName& name) {
+bool WarpSynchronousCode::is_volatile(Range declaration) const {
+    for (std::size_t i = declaration.begin; i < declaration.end; ++i)
+        if (tokens_[i].is("volatile")) return true;
+    return false;
+}
+
+// Of memory that is not volatile, a fence between the steps shows what is meant, and keeps the
+// compiler from holding values in registers.
+void WarpSynchronousCode::look_at_stores(const VolatileName& name, Means means) {
     std::vector<Store> stores;
     std::size_t found = kNone;
-    bool stored = false;  // since the last synchronisation
+    bool stored = false, fenced = means == Means::is_volatile;  // since the last synchronisation
     const std::size_t function_end = closing(name.function);
     for (std::size_t i = name.function; i < function_end; ++i) {
         if (tokens_[i].kind != TokenKind::identifier) continue;
-        if (tokens_[i].text.find("sync") != std::string_view::npos) stored = false;
+        const std::string_view word = tokens_[i].text;
+        if (word.find("sync") != std::string_view::npos ||
+            (means == Means::fences && word.find("wait") != std::string_view::npos))
+            stored = fenced = false;
+        if (stored && word.starts_with("__threadfence")) fenced = true;
+        if (means == Means::is_volatile) fenced = true;
         if (!tokens_[i].is(name.text)) continue;
         const Store store = store_at(i);
         if (store.end == kNone) continue;
-        if (store.exchanges && (stored || repeats_without_sync(store, name.function)) && found == kNone)
-            found = i;
+        const bool repeats = means == Means::is_volatile && repeats_without_sync(store, name.function);
+        if (store.exchanges && ((stored && fenced) || repeats) && found == kNone) found = i;
         stored = true;
         stores.push_back(store);
     }
     if (found == kNone) return;
-    warn(found, "lanes of a warp exchange values through the volatile '" + std::string(name.text) +
-                    "' without __syncwarp() in between: undefined since Volta, and wrong here. Put "
+    warn(found, std::string("lanes of a warp exchange values through the ") +
+                    (means == Means::fences ? "shared '" : "volatile '") + std::string(name.text) + "'" +
+                    (means == Means::fences ? ", with fences but" : "") +
+                    " without __syncwarp() in between: undefined since Volta, and wrong here. Put "
                     "__syncwarp() behind each step, or run the program with CUDA_ON_CPU_LOCKSTEP=1");
     for (const Store& store : stores)
         store_in_step(store);

@@ -18,6 +18,7 @@
 #include "cuda_on_cpu/inspected_scope.h"
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/spin_hint.h"
+#include "cuda_on_cpu/thread.h"
 
 namespace cuda_on_cpu {
 

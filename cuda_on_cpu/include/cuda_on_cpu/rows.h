@@ -8,7 +8,6 @@
 // and a block runs as loops over its threads (run_row), which the compiler can vectorise.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <type_traits>
 

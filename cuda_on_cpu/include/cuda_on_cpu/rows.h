@@ -77,20 +77,26 @@ inline constexpr bool all_plain = (true && ... && IsPlain<T>::value);
 inline constexpr unsigned kBlocksOfSmallGrid = 1U << 19;
 
 template <class Closure>
+__forceinline__ void run_row_of(const Closure& original, const RowOfThreads& row, uint3 block,
+                                dim3 block_dim) {
+    const unsigned count = row.block_dim.x & 2047U;
+    const unsigned y = row.y;
+    const unsigned z = row.z;
+    const dim3 grid_dim = row.grid_dim;
+    for (unsigned x = 0; x < count; ++x) {
+        Closure own = original;  // a thread may write to its parameters
+        own(ThreadPlace{{x, y, z}, block, block_dim, grid_dim});
+    }
+}
+
+template <class Closure>
 CUDA_ON_CPU_ROW void run_row(const void* prepared, const RowOfThreads& row) {
     const Closure original = *static_cast<const Closure*>(prepared);
-    const auto run = [&original, count = row.block_dim.x & 2047U, y = row.y, z = row.z, grid_dim = row.grid_dim](
-                         uint3 block, dim3 block_dim) __attribute__((always_inline)) {
-        for (unsigned x = 0; x < count; ++x) {
-            Closure own = original;  // a thread may write to its parameters
-            own(ThreadPlace{{x, y, z}, block, block_dim, grid_dim});
-        }
-    };
     if (row.grid_dim.x > kBlocksOfSmallGrid) {
-        run(row.block, row.block_dim);
+        run_row_of(original, row, row.block, row.block_dim);
     } else {
-        run({row.block.x & (kBlocksOfSmallGrid - 1), row.block.y, row.block.z},
-            {row.block_dim.x & 2047U, row.block_dim.y, row.block_dim.z});
+        run_row_of(original, row, {row.block.x & (kBlocksOfSmallGrid - 1), row.block.y, row.block.z},
+                   {row.block_dim.x & 2047U, row.block_dim.y, row.block_dim.z});
     }
 }
 

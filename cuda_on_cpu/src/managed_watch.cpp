@@ -9,7 +9,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "cuda_on_cpu/thread.h"
+#include "cuda_on_cpu/spin_hint.h"
 #include "current_device.hpp"
 #include "memory.hpp"
 #include "pages.hpp"

@@ -55,6 +55,10 @@ T value_in_step(T value, unsigned place) {
     return value;
 }
 
+// A kernel may exchange values with the host while it runs: from now on accesses of the host to
+// managed memory before it has waited for a kernel are no mistakes (src/managed_watch.hpp).
+void share_with_host();
+
 // A block of this OS thread has done something whose result may legitimately depend on the order of
 // threads: it has read a clock, or polled memory.
 extern constinit thread_local bool order_may_show;

@@ -138,12 +138,6 @@ class alignas(32) SharedVariable {  // as what it lies beside: no gap is lost to
     std::uint64_t seen_by_ = 0;
 };
 
-// --- The host ------------------------------------------------------------------------------------
-
-// A kernel may exchange values with the host while it runs: from now on accesses of the host to
-// managed memory before it has waited for a kernel are no mistakes (src/managed_watch.hpp).
-void share_with_host();
-
 // --- Parameters ----------------------------------------------------------------------------------------------------
 
 // The location of a thread's __grid_constant__ parameters. The translator declares such a list in

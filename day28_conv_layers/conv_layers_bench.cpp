@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -133,6 +134,44 @@ course::Case tensor_core_case(const course::Dims& size) {
     return usual.result;
 }
 
+// N x C x H x W x K x R x stride; C and K are multiples of `multiple`.
+course::DrawnSize draw_layer(course::Draw& draw, std::size_t multiple) {
+    const auto r = draw.one_of<std::size_t>({1, 1, 3, 3, 5, 7});
+    const auto kind = draw.one_of<const char*>({"any", "first layer", "few pixels", "odd"});
+    const auto is = [kind](const char* one) { return kind == std::string_view(one); };
+    const auto channels = [&] { return draw.jittered(draw.log_uniform(8, 1024)); };
+    const std::size_t side =
+        draw.jittered(is("few pixels") ? draw.log_uniform(1, 14) : draw.log_uniform(7, 256));
+    std::size_t c = is("first layer") ? draw.one_of<std::size_t>({1, 3, 4}) : channels();
+    std::size_t k = channels();
+    if (is("odd")) {
+        c |= 1;
+        k |= 1;
+    }
+    course::Dims size = draw.fitted({draw.log_uniform(1, 256), c, side, side, k}, r * r);
+    for (const std::size_t channels_at : {1, 4})
+        size[channels_at] = std::max<std::size_t>(size[channels_at] / multiple, 1) * multiple;
+    size.push_back(r);
+    size.push_back(draw.one_of<std::size_t>({1, 1, 1, 2}));
+    return {std::to_string(r) + "x" + std::to_string(r) + ", " + kind, size};
+}
+
+course::Distribution layers(const std::string& name, const std::vector<std::string>& ours,
+                            const std::function<course::Case(const course::Dims&)>& make,
+                            std::size_t multiple = 1) {
+    return {
+        .name = name,
+        .text = "N x C x H x W x K x R x stride, R from 1 to 7: any, first layer, few pixels, odd" +
+                (multiple == 1 ? std::string() : "; C and K are multiples of " + std::to_string(multiple)),
+        .most = std::size_t{1} << 34,
+        .most_on_cpu = 1 << 21,
+        .ours = ours,
+        .draw = [make, multiple](course::Draw& draw) -> course::RandomProblem {
+            const auto [kind, size] = draw_layer(draw, multiple);
+            return {kind, size, [size = size, make] { return make(size); }};
+        }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -153,6 +192,15 @@ int main(int argc, char** argv) {
         .make_cases = {}};
     for (const Pass pass : day28::kPasses)
         program.make_cases.push_back([pass](const course::Dims& size) { return pass_case(pass, size); });
+    program.distributions = {
+        layers("forward", {"winograd_4x4", "implicit_gemm", "implicit_tiled"},
+               [](const course::Dims& size) { return pass_case(Pass::kForward, size); }),
+        layers("input gradients", {"winograd_4x4", "few_channels", "implicit_gemm", "direct"},
+               [](const course::Dims& size) { return pass_case(Pass::kBackwardInput, size); }),
+        layers("weight gradients", {"winograd_4x4", "split_k"},
+               [](const course::Dims& size) { return pass_case(Pass::kBackwardWeights, size); }),
+        layers("forward tf32", {"implicit_gemm"}, tensor_core_case<float>, 8),
+        layers("forward bf16", {"tma_wgmma", "implicit_gemm"}, tensor_core_case<__nv_bfloat16>, 8)};
     program.make_cases.push_back(tensor_core_case<float>);
     program.make_cases.push_back(tensor_core_case<__nv_bfloat16>);
     return course::run_program(program, argc, argv);

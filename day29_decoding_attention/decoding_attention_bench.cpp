@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "beyond/serving_bench.hpp"
+#include "common/bench/draw.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -131,6 +132,23 @@ course::Case make_case(const course::Dims& size) {
     return usual.result;
 }
 
+course::RandomProblem random_decoding(course::Draw& draw) {
+    const auto kind = draw.one_of<const char*>({"any", "few keys", "one long sequence"});
+    const auto heads_kv = draw.one_of<std::size_t>({1, 2, 4, 8, 16});
+    const auto group = draw.one_of<std::size_t>({1, 2, 4, 8});  // heads that share K and V
+    const auto dim = draw.one_of<std::size_t>({64, 128});
+    const bool one = kind == std::string("one long sequence");
+    const bool few = kind == std::string("few keys");
+    const std::size_t batch = one ? 1 : draw.log_uniform(1, 128);
+    const std::size_t capacity = draw.jittered(draw.log_uniform(few || !one ? 1 : 8192, few ? 512 : 1 << 17));
+    // Of the keys and values.
+    course::Dims cache = draw.fitted({batch, heads_kv, capacity, dim});
+    const course::Dims size = {cache[0], group * cache[1], cache[1], cache[2], dim};
+    const auto make = draw.one_of<course::Case (*)(const course::Dims&)>(
+        {make_case<__nv_bfloat16, false>, make_case<__half, false>});
+    return {kind, size, [size, make] { return make(size); }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -155,6 +173,16 @@ int main(int argc, char** argv) {
                        [](const course::Dims& size) { return day29::make_paged_case(size, false); },
                        [](const course::Dims& size) { return day29::make_paged_case(size, true); },
                        day29::make_latent_case, day29::make_speculation_case},
+        .distributions =
+            {{.name = "decoding",
+              .text =
+                  "batch x heads x heads of K x tokens x head dimension: any, few keys, one long sequence; "
+                  "most: of numbers in K",
+              .most = std::size_t{1} << 29,
+              .most_on_cpu = 1 << 18,
+              .ours = {"equal_shares", "split_keys"},
+              .draw = random_decoding,
+              .beside = course::Role::kLimit}},
         .stand_in_limit = 1 << 18};
     return course::run_program(program, argc, argv);
 }

@@ -11,6 +11,7 @@
 
 #include "attention_backward.hpp"
 #include "common/bench/attention_case.hpp"
+#include "common/bench/draw.hpp"
 #include "common/bench/program.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/require.hpp"
@@ -169,6 +170,13 @@ course::Case make_case(const course::Dims& size) {
     return result;
 }
 
+course::RandomProblem random_gradient(course::Draw& draw) {
+    const auto [kind, size] = course::draw_attention(draw);
+    const auto make = draw.one_of<course::Case (*)(const course::Dims&)>(
+        {make_case<__nv_bfloat16, false>, make_case<__nv_bfloat16, true>});
+    return {kind, size, [size = size, make] { return make(size); }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -183,6 +191,12 @@ int main(int argc, char** argv) {
                                             {1, 8, 2048, 64}},
                             .make_cases = {make_case<__nv_bfloat16, false>, make_case<__nv_bfloat16, true>,
                                            make_case<float, false>},
+                            .distributions = {{.name = "gradients",
+                                               .text = course::kAttentionText,
+                                               .most = std::size_t{1} << 38,
+                                               .most_on_cpu = 1 << 21,
+                                               .ours = {"hopper", "tensor_cores"},
+                                               .draw = random_gradient}},
                             .stand_in_limit = 1 << 17};
     return course::run_program(program, argc, argv);
 }

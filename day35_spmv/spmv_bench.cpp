@@ -402,11 +402,12 @@ course::Case make_sweep_case(const course::Dims& size) {
 
 course::RandomProblem random_sparse(course::Draw& draw) {
     const std::size_t number = draw.uniform(1, day35::families().size());
-    const std::size_t most = draw.limit();
-    const std::size_t rows = draw.jittered(draw.log_uniform(std::min<std::size_t>(most, 64), most));
-    // No more entries than places.
+    const std::size_t most = std::max<std::size_t>(draw.limit(), 64);
+    const std::size_t rows = draw.log_uniform(64, most);
+    // "wide" has 64 times as many entries in each row, and "tall" a 64th of the columns: no matrix
+    // has more entries than places.
     const std::size_t mean =
-        draw.log_uniform(1, std::clamp<std::size_t>(std::min(most / rows, rows / 4), 1, 90));
+        draw.log_uniform(1, std::clamp<std::size_t>(std::min(most / rows, rows / 64), 1, 90));
     return {day35::families()[number - 1].name, {number, rows, mean}, [=] {
                 return make_sweep_case({number, rows, mean});
             }};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/half_matmul_program.hpp"
 #include "common/bench/program.hpp"
 #include "common/bench/random_products.hpp"
@@ -33,6 +34,11 @@ course::Case make_sweep_case(const course::Dims& size) {
     return result;
 }
 
+course::RandomProblem random_product(course::Draw& draw) {
+    const auto [kind, size] = course::draw_product(draw);
+    return {kind, size, [size = size] { return make_sweep_case(size); }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -43,6 +49,12 @@ int main(int argc, char** argv) {
                                   .sweep_sizes = course::random_matmuls(),
                                   .make_cases = {make_case<__nv_bfloat16>, make_case<__half>},
                                   .sweep_cases = {make_sweep_case},
-                                  .sweep_repeats = course::kSweepRepeats};
+                                  .sweep_repeats = course::kSweepRepeats,
+                                  .distributions = {{.name = "bfloat16",
+                                                     .text = course::kProductsText,
+                                                     .most = std::size_t{1} << 38,
+                                                     .most_on_cpu = 1 << 22,
+                                                     .ours = {day41::versions().back().name},
+                                                     .draw = random_product}}};
     return course::run_program(program, argc, argv);
 }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bench/draw.hpp"
 #include "common/bench/machine.hpp"
 #include "common/bench/matmul_sizes.hpp"
 #include "common/bench/program.hpp"
@@ -33,6 +34,7 @@ using day42::Accumulation;
 using day42::Shape;
 
 constexpr std::string_view kSweptVersion = "bytes_fitted";
+constexpr std::string_view kPromotedVersion = "bytes_promoted";
 
 // The error bound. Tensor cores keep 13 bits of a sum of FP8 where a float has 23: an error of
 // at most 2^-10 of the terms' magnitude, for K of a few thousand. Promoted sums have only 128
@@ -134,7 +136,7 @@ course::Case make_case(const course::Dims& size) {
         std::string reason = version.cannot_run(shape);
         if (reason.empty()) reason = kernel.why_not(data->multiplication());
         const auto accumulation =
-            version.name == "bytes_promoted" ? Accumulation::kPromoted : Accumulation::kFast;
+            version.name == kPromotedVersion ? Accumulation::kPromoted : Accumulation::kFast;
         result.contestants.push_back(
             {.name = version.name,
              .launch = [data,
@@ -147,8 +149,8 @@ course::Case make_case(const course::Dims& size) {
     return result;
 }
 
-// The version that chooses, and cublasLt with the same accumulation.
-template <class T>
+// The version that chooses, or the one that promotes, and cublasLt with the same accumulation.
+template <class T, Accumulation kAccumulation = Accumulation::kFast>
 course::Case make_sweep_case(const course::Dims& size) {
     constexpr bool kIntegers = std::is_integral_v<T>;
     const Shape shape = course::matmul_shape(size);
@@ -158,18 +160,19 @@ course::Case make_sweep_case(const course::Dims& size) {
     course::Case result{.problem = (kIntegers ? "int8 " : "e4m3 ") + course::matmul_text(size),
                         .dtype = kIntegers ? "int8 to int32" : "e4m3 to float"};
     result.spoil = [data] { data->spoil(); };
-    result.verify = [data, shape] { return data->verify(bound(shape, Accumulation::kFast)); };
+    result.verify = [data, shape] { return data->verify(bound(shape, kAccumulation)); };
     const course::Work work = day42::versions().front().work(shape);
     course::Contestant peer{.name = "cublaslt",
                             .role = course::Role::kPeer,
                             .work = work,
                             .cannot_run = day42::why_no_cublaslt()};
     peer.prepare = [product](course::Contestant& contestant) {
-        contestant.launch = day42::make_cublaslt<T>(product(), Accumulation::kFast);
+        contestant.launch = day42::make_cublaslt<T>(product(), kAccumulation);
     };
     result.contestants.push_back(peer);
+    constexpr bool kFast = kAccumulation == Accumulation::kFast;
     const day42::Version& version =
-        *std::ranges::find(day42::versions(), kSweptVersion, &day42::Version::name);
+        course::find_version(day42::versions(), kFast ? kSweptVersion : kPromotedVersion);
     const day42::KernelFor<T>& kernel = version.launcher.of<T>();
     std::string reason = version.cannot_run(shape);
     if (reason.empty()) reason = kernel.why_not(product());
@@ -179,6 +182,19 @@ course::Case make_sweep_case(const course::Dims& size) {
          .work = work,
          .cannot_run = reason});
     return result;
+}
+
+template <class T, Accumulation kAccumulation = Accumulation::kFast>
+course::Distribution products(const std::string& name) {
+    return {.name = name,
+            .text = std::string(course::kProductsText) + "; multiples of 16",
+            .most = std::size_t{1} << 38,
+            .most_on_cpu = 1 << 22,
+            .ours = {std::string(kSweptVersion), std::string(kPromotedVersion)},
+            .draw = [](course::Draw& draw) -> course::RandomProblem {
+                const auto [kind, size] = course::draw_product(draw, 16);
+                return {kind, size, [size = size] { return make_sweep_case<T, kAccumulation>(size); }};
+            }};
 }
 
 // 512 to 8192. Rows are 16-byte aligned, as the library requires.
@@ -195,6 +211,8 @@ int main(int argc, char** argv) {
         .sweep_sizes = course::random_matmuls(kSweep),
         .make_cases = {make_case<std::int8_t>, make_case<__nv_fp8_e4m3>},
         .sweep_cases = {make_sweep_case<std::int8_t>, make_sweep_case<__nv_fp8_e4m3>},
-        .sweep_repeats = course::kSweepRepeats};
+        .sweep_repeats = course::kSweepRepeats,
+        .distributions = {products<std::int8_t>("int8"), products<__nv_fp8_e4m3>("e4m3"),
+                          products<__nv_fp8_e4m3, Accumulation::kPromoted>("e4m3 promoted")}};
     return course::run_program(program, argc, argv);
 }

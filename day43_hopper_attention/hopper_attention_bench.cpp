@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "common/bench/attention_case.hpp"
+#include "common/bench/draw.hpp"
 #include "common/bench/program.hpp"
 #include "common/check/require.hpp"
 #include "hopper_attention.hpp"
@@ -39,6 +40,14 @@ course::Case make_case(const course::Dims& size) {
     return result;
 }
 
+course::RandomProblem random_attention(course::Draw& draw) {
+    const auto [kind, size] = course::draw_attention(draw);
+    const auto make = draw.one_of<course::Case (*)(const course::Dims&)>(
+        {make_case<__nv_bfloat16, false>, make_case<__nv_bfloat16, true>, make_case<__half, false>,
+         make_case<__half, true>});
+    return {kind, size, [size = size, make] { return make(size); }};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -54,6 +63,12 @@ int main(int argc, char** argv) {
                         {4, 32, 513, 64}},
         .make_cases = {make_case<__nv_bfloat16, false>, make_case<__nv_bfloat16, true>,
                        make_case<__half, false>, make_case<__half, true>},
+        .distributions = {{.name = "attention",
+                           .text = course::kAttentionText,
+                           .most = std::size_t{1} << 39,
+                           .most_on_cpu = 1 << 22,
+                           .ours = {"dispatcher"},
+                           .draw = random_attention}},
         .stand_in_limit = 1 << 17};
     return course::run_program(program, argc, argv);
 }

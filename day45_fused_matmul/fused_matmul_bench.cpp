@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "beyond/batched_bfloat16_bench.hpp"
+#include "common/bench/draw.hpp"
 #include "common/bench/program.hpp"
 #include "common/bench/random_products.hpp"
 #include "common/check/data_pattern.hpp"
@@ -125,6 +126,19 @@ course::Case make_plotted(const course::Dims& size) {
     return result;
 }
 
+course::Distribution batches(const std::string& name, const std::string& ours,
+                             course::Case (*make)(const course::Dims&)) {
+    return {.name = name,
+            .text = "count x m x n x k: heads of attention, any, many tiny, odd",
+            .most = std::size_t{1} << 36,
+            .most_on_cpu = 1 << 16,
+            .ours = {ours},
+            .draw = [make](course::Draw& draw) -> course::RandomProblem {
+                const auto [kind, size] = course::draw_batch(draw);
+                return {kind, size, [size = size, make] { return make(size); }};
+            }};
+}
+
 // Square products, and those of K = 128; sizes between the powers of two, too, which fill the tiles
 // less well.
 std::vector<course::Dims> sizes_of_plots() {
@@ -158,7 +172,9 @@ int main(int argc, char** argv) {
         .make_cases = {},  // below
         .sweep_cases = {day45::make_batched_bfloat16_sweep},
         .sweep_repeats = course::kSweepRepeats,
-        .plot_cases = {[](const course::Dims& size) { return make_plotted(count_m_n_k(size)); }}};
+        .plot_cases = {[](const course::Dims& size) { return make_plotted(count_m_n_k(size)); }},
+        .distributions = {batches("float", "fitted", make_plotted),
+                          batches("bfloat16", "wgmma", day45::make_batched_bfloat16_sweep)}};
     for (const Op op_a : {Op::kNone, Op::kTranspose}) {
         for (const Op op_b : {Op::kNone, Op::kTranspose}) {
             program.make_cases.push_back(

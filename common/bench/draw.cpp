@@ -80,8 +80,8 @@ std::size_t Draw::jittered(std::size_t n) {
     }
 }
 
-std::vector<std::size_t> Draw::fitted(std::vector<std::size_t> extents) const {
-    while (exceeds(extents, limit_)) {
+std::vector<std::size_t> Draw::fitted(std::vector<std::size_t> extents, std::size_t factor) const {
+    while (exceeds(extents, std::max<std::size_t>(limit_ / factor, 1))) {
         std::size_t& largest = *std::ranges::max_element(extents);
         largest = largest / 2 | (largest & 1);
     }
@@ -191,6 +191,31 @@ DrawnSize draw_batch(Draw& draw) {
             drawn = {"any", {draw.log_uniform(1, 1024), extent(1, 2048), extent(1, 2048), extent(1, 2048)}};
     }
     drawn.size = draw.fitted(drawn.size);
+    return drawn;
+}
+
+DrawnSize draw_attention(Draw& draw) {
+    const auto dim = draw.one_of<std::size_t>({64, 64, 80, 96, 128, 128});
+    const auto heads = draw.one_of<std::size_t>({1, 4, 8, 12, 16, 25, 32, 64});
+    DrawnSize drawn;
+    switch (draw.uniform(0, 2)) {
+        case 0:
+            drawn = {"short sequences",
+                     {draw.log_uniform(1, 256), heads, draw.jittered(draw.log_uniform(1, 512)), dim}};
+            break;
+        case 1:
+            drawn = {"one long sequence", {1, heads, draw.jittered(draw.log_uniform(2048, 1 << 15)), dim}};
+            break;
+        default:
+            drawn = {"any", {draw.log_uniform(1, 32), heads, draw.jittered(draw.log_uniform(1, 8192)), dim}};
+    }
+    // First fewer sequences, then fewer heads, then shorter ones.
+    std::size_t& tokens = drawn.size[2];
+    while (exceeds({drawn.size[0], drawn.size[1], tokens, tokens, dim}, draw.limit()) &&
+           drawn.size[0] * drawn.size[1] * tokens > 1) {
+        std::size_t& largest = drawn.size[0] > 1 ? drawn.size[0] : drawn.size[1] > 1 ? drawn.size[1] : tokens;
+        largest = largest / 2 | (&largest == &tokens ? largest & 1 : 0);
+    }
     return drawn;
 }
 

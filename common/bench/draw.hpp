@@ -46,9 +46,9 @@ class Draw {
         return *(choices.begin() + uniform(0, choices.size() - 1));
     }
 
-    // The extents, of which the largest is halved until their product is at most the limit. Odd
-    // ones stay odd.
-    std::vector<std::size_t> fitted(std::vector<std::size_t> extents) const;
+    // The extents, of which the largest is halved until `factor` times their product is at most the
+    // limit, or all are 1. Odd ones stay odd.
+    std::vector<std::size_t> fitted(std::vector<std::size_t> extents, std::size_t factor = 1) const;
 
   private:
     Random random_;
@@ -77,5 +77,11 @@ inline constexpr const char* kProductsText =
 // count x m x n x k of a batch of products: heads of attention, any extents, many tiny ones, odd
 // ones.
 DrawnSize draw_batch(Draw& draw);
+
+// batch x heads x tokens x head dimension, for attention of tokens to each other: any, short
+// sequences, a single long one. Batch x heads x tokens^2 x dimension keep within the limit.
+DrawnSize draw_attention(Draw& draw);
+inline constexpr const char* kAttentionText =
+    "batch x heads x tokens x head dimension: any, short sequences, one long sequence";
 
 }  // namespace course

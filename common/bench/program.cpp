@@ -138,9 +138,10 @@ std::optional<RandomChoice> chosen_random(const CLI::App& app, const Program& pr
 // Debug builds are for checking results; their times must not be mistaken for measurements.
 void require_release(const Options& options) {
     if (is_release_build()) return;
-    if (options.bench || options.sweep || options.plot || !options.json.empty()) {
+    if (options.bench || options.sweep || options.plot || options.random.count || !options.json.empty()) {
         throw BadArguments(
-            "--bench, --sweep, --plot and --json need a Release build (cmake -D CMAKE_BUILD_TYPE=Release): "
+            "--bench, --sweep, --plot, --random and --json need a Release build (cmake -D "
+            "CMAKE_BUILD_TYPE=Release): "
             "the times of this one mean nothing");
     }
     fmt::print(stderr, "WARNING: not a Release build: the times below mean nothing\n");

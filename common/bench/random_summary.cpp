@@ -34,8 +34,14 @@ std::string text_of_reasons(const std::vector<RandomResult>& results, std::strin
     if (counts.size() == 1 && all == results.size())
         return fmt::format("  all {}: {}\n", what, counts.begin()->first);
     std::string text = fmt::format("  {} of {} {}:", all, results.size(), what);
-    for (const auto& [why, count] : counts)
-        text += fmt::format("{} {} ({})", &why == &counts.begin()->first ? "" : ",", why, count);
+    constexpr std::size_t kShown = 4;
+    std::size_t shown = 0;
+    for (const auto& [why, count] : counts) {
+        if (shown == kShown) break;
+        text += fmt::format("{} {} ({})", shown == 0 ? "" : ",", why, count);
+        ++shown;
+    }
+    if (counts.size() > shown) text += fmt::format(", and {} other reasons", counts.size() - shown);
     return text + "\n";
 }
 

@@ -109,6 +109,8 @@ TEST(DrawTest, ExtentsAreHalvedUntilTheyFitAndOddOnesStayOdd) {
     EXPECT_EQ(draw.fitted({1001}), (Sizes{501}));
     EXPECT_EQ(draw.fitted({4095, 3}), (Sizes{255, 3}));
     EXPECT_EQ(draw.fitted({4096, 3}), (Sizes{256, 3}));
+    EXPECT_EQ(draw.fitted({100, 10}, 3), (Sizes{25, 10})) << "333 are left";
+    EXPECT_EQ(draw.fitted({7, 2}, 1001), (Sizes{1, 1}));
     EXPECT_EQ(draw.fitted({SIZE_MAX, SIZE_MAX, 1}), (Sizes{31, 31, 1})) << "no product overflows";
     EXPECT_EQ(Draw(1, 0, 1).fitted({3, 2, 5}), (Sizes{1, 1, 1}));
 }
@@ -127,6 +129,23 @@ TEST(DrawTest, EveryProblemKeepsWithinItsLimit) {
             }
         }
     }
+}
+
+TEST(DrawTest, AttentionKeepsWithinItsLimitByItsTokensSquared) {
+    std::set<std::string> kinds;
+    for (std::uint64_t index = 0; index < 300; ++index) {
+        Draw draw(13, index, 1 << 20);
+        const course::DrawnSize drawn = course::draw_attention(draw);
+        kinds.insert(drawn.kind);
+        ASSERT_EQ(drawn.size.size(), 4u);
+        for (const std::size_t extent : drawn.size)
+            EXPECT_GE(extent, 1u) << drawn.kind;
+        EXPECT_LE(drawn.size[0] * drawn.size[1] * drawn.size[2] * drawn.size[2] * drawn.size[3], 1u << 20)
+            << drawn.kind;
+    }
+    EXPECT_EQ(kinds, (std::set<std::string>{"any", "one long sequence", "short sequences"}));
+    Draw smallest(1, 0, 1);
+    EXPECT_EQ(course::draw_attention(smallest).size[2], 1u) << "at least one token";
 }
 
 TEST(DrawTest, AllKindsOfProductsAreDrawn) {

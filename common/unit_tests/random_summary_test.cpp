@@ -103,6 +103,20 @@ TEST(RandomSummaryTest, WhatFailedOrCannotRunIsCountedAndNotCompared) {
     EXPECT_EQ(course::text_of(alone), "single_pass is right, 1 ms\n");
 }
 
+TEST(RandomSummaryTest, OfManyReasonsFourAreShown) {
+    std::vector<RandomResult> results = {timed(0, "any", 1, 3)};
+    for (std::size_t i = 1; i <= 6; ++i) {
+        results.push_back(timed(i, "any", 0, 0));
+        results.back().cannot_run = "reason " + std::to_string(i);
+    }
+    const std::string text = course::summary_of(run_of(results));
+    EXPECT_NE(
+        text.find("  6 of 7 problems are refused by ours: reason 1 (1), reason 2 (1), reason 3 (1), reason 4 "
+                  "(1), and 2 other reasons\n"),
+        std::string::npos)
+        << text;
+}
+
 TEST(RandomSummaryTest, EachProblemIsALineOfJson) {
     RandomResult failed = timed(1, "any", 0, 0);
     failed.failure = "1 of 2 differ";

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "build.hpp"
 #include "commands.hpp"
 #include "common/bench/machine.hpp"
+#include "common/bench/random_options.hpp"
 #include "common/bench/record_file.hpp"
 #include "days.hpp"
 #include "errors.hpp"
@@ -36,11 +39,58 @@ void require_counters() {
     require_profiler();
 }
 
+// The numbers of --random, or nothing without it.
+std::optional<RandomChoice> random_of(const BenchOptions& options) {
+    std::optional<RandomChoice> choice;
+    try {
+        choice = random_choice(options.random);
+    } catch (const std::invalid_argument& error) {
+        throw UsageError(error.what());
+    }
+    if (!choice) {
+        if (!options.json.empty())
+            throw UsageError(fmt::format("--json {}: expected with --random N", options.json));
+        return choice;
+    }
+    for (const auto& [other, given] : {std::pair("--sweep", options.sweep),
+                                       {"--plot", options.plot},
+                                       {"--counters", options.counters},
+                                       {"--cpu-times", options.cpu_times},
+                                       {"--record", options.record}})
+        if (given) throw UsageError(fmt::format("--random {}: expected without {}", choice->count, other));
+    return choice;
+}
+
+// Runs the day's program on problems that its distributions draw.
+int bench_random(const Checkout& checkout, const Day& day, const BenchOptions& options,
+                 const RandomChoice& choice) {
+    build_target(checkout, day.program_target());
+    const std::filesystem::path file =
+        options.json.empty()
+            ? checkout.build / "measurements" / this_machine().slug / (day.directory + "_random.jsonl")
+            : std::filesystem::absolute(options.json);
+    Command command = {checkout.program(day.directory),
+                       "--random",
+                       std::to_string(choice.count),
+                       "--seed",
+                       std::to_string(choice.seed),
+                       "--json",
+                       file};
+    if (choice.limit) {
+        command.emplace_back("--random-limit");
+        command.push_back(std::to_string(*choice.limit));
+    }
+    fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
+    return run(command);
+}
+
 }  // namespace
 
 int bench_day(const Checkout& checkout, const BenchOptions& options) {
     const Calendar calendar = load_calendar(checkout.calendar());
     const Day& day = find_day_with_versions(calendar, options.day, "measure");
+    if (const std::optional<RandomChoice> choice = random_of(options))
+        return bench_random(checkout, day, options, *choice);
     if (options.record && calendar.build_type != "Release") {
         throw UsageError(fmt::format("--record needs a Release build; {} is {}", checkout.build.string(),
                                      calendar.build_type));

@@ -217,6 +217,11 @@ void add_bench(CommandLine& line) {
         ->excludes(counters)
         ->excludes(plot);
     command->add_flag("--record", options->record, "Keeps the figures in docs/measurements/<machine>/");
+    command->add_option("--random", options->random.count,
+                        "So many random problems instead, which a distribution of the day draws");
+    command->add_option("--seed", options->random.seed, "With --random: another seed, other problems (1)");
+    command->add_option("--random-limit", options->random.limit, "With --random: the most work of a problem");
+    command->add_option("--json", options->json, "With --random: a line for each problem, in this file");
     command->callback([&line, options] {
         line.action = [&line, options](const Checkout& checkout) {
             return line.authors.bench_day(checkout, *options);

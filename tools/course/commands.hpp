@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checkout.hpp"
+#include "common/bench/random_options.hpp"
 
 namespace course::tool {
 
@@ -83,6 +84,9 @@ struct BenchOptions {
     bool counters = false;
     // Only what runs on the host's CPU. --record then replaces the records of the host alone.
     bool cpu_times = false;
+    // Instead of the list: problems of the day's distributions, which have no place in the records.
+    RandomOptions random{};
+    std::string json;     // with --random, the file of the problems; empty: one in the build directory
     bool record = false;  // write the records to docs/measurements/ after the program has succeeded
 };
 int bench_day(const Checkout& checkout, const BenchOptions& options);

@@ -193,6 +193,38 @@ TEST_F(CommandLine, BenchChoosesTheListAndItsFile) {
                   ".jsonl|--cpu-times|");
 }
 
+TEST_F(CommandLine, BenchDrawsRandomProblems) {
+    if (const std::string reason = why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::string file =
+        (directory_.path() / "build/measurements" / this_machine().slug / "day01_vector_add_random.jsonl")
+            .string();
+    EXPECT_EQ(course({"bench", "day01", "--random", "20"}), kSuccess);
+    EXPECT_EQ(arguments(), "--random|20|--seed|1|--json|" + file + "|");
+    const std::string own = (directory_.path() / "problems.jsonl").string();
+    EXPECT_EQ(course({"bench", "day01", "--random", "20", "--seed", "7", "--random-limit", "500", "--json",
+                      own.c_str()}),
+              kSuccess);
+    EXPECT_EQ(arguments(), "--random|20|--seed|7|--json|" + own + "|--random-limit|500|");
+    const auto refused = [&](std::vector<const char*> more) {
+        more.insert(more.begin(), {"bench", "day01"});
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(course(more), kUsage);
+        return testing::internal::GetCapturedStderr();
+    };
+    const auto has = [](const std::string& text, const char* part) {
+        return text.find(part) != std::string::npos;
+    };
+    EXPECT_PRED2(has, refused({"--random", "0"}), "--random '0': expected a whole number from 1 to 1000000");
+    EXPECT_PRED2(has, refused({"--random", "-4"}), "--random '-4': expected a whole number from 1");
+    EXPECT_PRED2(has, refused({"--random", "many"}), "--random 'many': expected a whole number from 1");
+    EXPECT_PRED2(has, refused({"--seed", "7"}), "--seed '7': expected with --random N");
+    EXPECT_PRED2(has, refused({"--json", "x.jsonl"}), "--json x.jsonl: expected with --random N");
+    for (const char* other : {"--record", "--sweep", "--plot", "--counters", "--cpu-times"}) {
+        const std::string message = std::string("--random 5: expected without ") + other + "\n";
+        EXPECT_PRED2(has, refused({"--random", "5", other}), message.c_str());
+    }
+}
+
 constexpr const char* kRecords =
     R"({"format":"course records 1","day":"d","dtype":"float","spread_ms":0.1,"bytes":1,"flops":4e9,"percent_of_limit":null,"verified":true,"device":"d","driver":"1","cuda":"13.0","commit":"c","date":"2026-11-21"}
 {"problem":"sgemm 4096x4096x4096","version":"01_naive","role":"ours","median_ms":1,"l2":"warm"}

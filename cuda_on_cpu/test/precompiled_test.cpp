@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,18 @@ TEST_F(Precompiled, AreSharedByProgramsWithMacrosOfTheirOwn) {
     const auto with_macro = precompiled_headers(
         directory / "made", {"g++", "-std=c++20", "-Wall", "-DN=3", "-I", directory.string()});
     EXPECT_EQ(with_macro.options.at(2) + ".gch", made());
+}
+
+TEST_F(Precompiled, OfAProgramOfOnesOwnAreThoseThatItIncludes) {
+    const std::string source = (directory / "own.cu").string();
+    std::ofstream(source) << "  #  include <vector>\n// #include <array>\n#include <string_view>\n";
+    const auto own = precompiled_headers(directory / "made",
+                                         {"g++", "-std=c++20", "-Wall", "-I", directory.string()}, source);
+    ASSERT_EQ(own.options.size(), 3U);
+    std::ifstream header(own.options.at(2));
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(header), {}),
+              "#include <cuda_runtime.h>\n#include <vector>\n");
+    EXPECT_NE(own.options.at(2) + ".gch", made());
 }
 
 TEST_F(Precompiled, AreDoneWithoutWhereAHeaderDoesNotCompile) {

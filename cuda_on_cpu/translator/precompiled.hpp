@@ -18,7 +18,7 @@ struct PrecompiledHeaders {
 // get no standard header that it does not include; otherwise "". Returns nothing if this fails: the
 // headers are then read as usual.
 PrecompiledHeaders precompiled_headers(const std::string& directory, const std::vector<std::string>& command,
-                                       const std::string& own_source);
+                                       const std::string& own_source = "");
 
 // Returns the directory, created if necessary, if no other user can write to it: another user's
 // headers would be compiled into this user's programs. Otherwise returns "".

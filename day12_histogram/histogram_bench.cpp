@@ -104,7 +104,7 @@ course::RandomProblem random_histogram(course::Draw& draw) {
     const auto distribution = draw.one_of(day12::kDistributions);
     const bool bytes = draw.one_of({true, false});
     const std::size_t bins = bytes ? draw.one_of<std::size_t>({draw.log_uniform(2, 256), 256})
-                                   : draw.jittered(draw.log_uniform(2, 65536));
+                                   : std::max<std::size_t>(draw.jittered(draw.log_uniform(2, 65536)), 2);
     const std::string text = std::to_string(n) + (bytes ? " bytes " : " ints ") +
                              std::string(name(distribution)) + ", " + std::to_string(bins) + " bins";
     // Ints have as many values as bins, or more.

@@ -142,7 +142,7 @@ course::RandomProblem random_decoding(course::Draw& draw) {
     const std::size_t batch = one ? 1 : draw.log_uniform(1, 128);
     const std::size_t capacity = draw.jittered(draw.log_uniform(few || !one ? 1 : 8192, few ? 512 : 1 << 17));
     // Of the keys and values.
-    course::Dims cache = draw.fitted({batch, heads_kv, capacity, dim});
+    course::Dims cache = draw.fitted({batch, heads_kv, capacity}, dim);
     const course::Dims size = {cache[0], group * cache[1], cache[1], cache[2], dim};
     const auto make = draw.one_of<course::Case (*)(const course::Dims&)>(
         {make_case<__nv_bfloat16, false>, make_case<__half, false>});

@@ -158,9 +158,11 @@ DrawnSize draw_product(Draw& draw, std::size_t multiple) {
         default:
             drawn = {"any", {extent(1, 8192), extent(1, 8192), extent(1, 8192)}};
     }
-    drawn.size = draw.fitted(drawn.size);
     for (std::size_t& n : drawn.size)
-        n = std::max<std::size_t>(n / multiple, 1) * multiple;
+        n = std::max<std::size_t>(n / multiple, 1);
+    drawn.size = draw.fitted(drawn.size, multiple * multiple * multiple);
+    for (std::size_t& n : drawn.size)
+        n *= multiple;
     return drawn;
 }
 

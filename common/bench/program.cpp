@@ -501,7 +501,21 @@ int run_random(const Program& program, const Options& options, const RandomChoic
         for (std::size_t i = 0; i < choice.count && !lost; ++i) {
             Draw draw(choice.seed, i, run.limit);
             const RandomProblem drawn = distribution.draw(draw);
-            const Case problem = make_case([&](const Dims&) { return drawn.make(); }, drawn.size);
+            std::optional<Case> made;
+            try {
+                made = make_case([&](const Dims&) { return drawn.make(); }, drawn.size);
+            } catch (const BadArguments& error) {
+                // Too large for this machine's memory: others may fit.
+                found = true;
+                run.results.push_back({.index = i,
+                                       .kind = drawn.kind,
+                                       .size = drawn.size,
+                                       .problem = fmt::format("{}", fmt::join(drawn.size, "x")),
+                                       .cannot_run = error.what()});
+                fmt::print("{}{}", head_of(run.results.back()), text_of(run.results.back()));
+                continue;
+            }
+            const Case& problem = *made;
             for (const Contestant& contestant : problem.contestants)
                 if (std::ranges::find(known, contestant.name) == known.end())
                     known.push_back(contestant.name);
@@ -527,6 +541,12 @@ int run_random(const Program& program, const Options& options, const RandomChoic
             lost = cudaDeviceSynchronize() != cudaSuccess;
         }
         if (!run.results.empty()) fmt::print("{}", summary_of(run));
+        const bool any_ran = std::ranges::any_of(
+            run.results, [](const RandomResult& it) { return it.failure.empty() && it.cannot_run.empty(); });
+        if (!any_ran && !run.results.empty()) {
+            fmt::print(stderr, "FAILED: {}: no problem was solved\n", distribution.name);
+            failed = true;
+        }
         json += to_json_lines(run, machine, commit(), utc_now());
     }
     if (!found)
@@ -539,7 +559,7 @@ int run_random(const Program& program, const Options& options, const RandomChoic
         fmt::print(stderr, "FAILED: the device is unusable after the last problem\n");
     else if (failed)
         fmt::print(stderr, "FAILED: see the problems above\n");
-    return failed ? kFailed : 0;
+    return failed || lost ? kFailed : 0;
 }
 
 int run(const Program& program, const Options& options) {

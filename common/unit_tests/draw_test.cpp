@@ -131,6 +131,22 @@ TEST(DrawTest, EveryProblemKeepsWithinItsLimit) {
     }
 }
 
+TEST(DrawTest, ProductsOfMultiplesKeepWithinTheirLimit) {
+    for (const std::size_t multiple : {std::size_t{8}, std::size_t{16}}) {
+        for (std::uint64_t index = 0; index < 300; ++index) {
+            Draw draw(9, index, 1 << 16);
+            const course::DrawnSize drawn = course::draw_product(draw, multiple);
+            std::size_t product = 1;
+            for (const std::size_t extent : drawn.size) {
+                EXPECT_EQ(extent % multiple, 0u) << drawn.kind;
+                product *= extent;
+            }
+            EXPECT_GE(product, multiple * multiple * multiple) << drawn.kind;
+            EXPECT_LE(product, 1u << 16) << drawn.kind;
+        }
+    }
+}
+
 TEST(DrawTest, AttentionKeepsWithinItsLimitByItsTokensSquared) {
     std::set<std::string> kinds;
     for (std::uint64_t index = 0; index < 300; ++index) {

@@ -1,6 +1,7 @@
 #include "device_heap.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -20,7 +21,6 @@ struct Heap {
     std::size_t size = std::size_t{8} << 20;
     std::size_t used = 0;
     bool in_use = false;
-    bool was_full = false;
 };
 struct Piece {
     std::size_t size;
@@ -29,6 +29,7 @@ struct Piece {
 struct Heaps {
     std::mutex mutex;
     std::array<Heap, kMostDevices> of_device;
+    std::array<std::atomic<bool>, kMostDevices> were_full{};  // asked by a signal handler
     std::map<std::uintptr_t, Piece> pieces;
 };
 // Never destroyed, because destructors of static objects may launch kernels.
@@ -48,17 +49,23 @@ void* take(std::size_t bytes, Allocate allocate) {
     constexpr std::size_t kAlignment = 16;
     if (!in_kernel()) return allocate();
     Heaps& all = heaps();
-    const std::scoped_lock lock(all.mutex);
-    Heap& heap = current_heap(all);
-    heap.in_use = true;
     const std::size_t size = round_up(bytes, kAlignment);
-    void* const memory = size >= bytes && size <= heap.size - heap.used ? allocate() : nullptr;
-    if (memory == nullptr) {
-        heap.was_full = true;
-        return nullptr;
+    bool fits = false;
+    {
+        const std::scoped_lock lock(all.mutex);
+        Heap& heap = current_heap(all);
+        heap.in_use = true;
+        fits = size >= bytes && size <= heap.size - heap.used;
+        if (fits) heap.used += size;
     }
-    heap.used += size;
-    all.pieces[reinterpret_cast<std::uintptr_t>(memory)] = {size, current_device()};
+    void* const memory = fits ? allocate() : nullptr;
+    const std::scoped_lock lock(all.mutex);
+    if (memory != nullptr) {
+        all.pieces[reinterpret_cast<std::uintptr_t>(memory)] = {size, current_device()};
+    } else {
+        if (fits) current_heap(all).used -= size;
+        all.were_full[static_cast<std::size_t>(current_device())] = true;
+    }
     return memory;
 }
 
@@ -84,12 +91,11 @@ void reset_heap() {
     const std::scoped_lock lock(all.mutex);
     std::erase_if(all.pieces, [](const auto& piece) { return piece.second.device == current_device(); });
     current_heap(all) = {};
+    all.were_full[static_cast<std::size_t>(current_device())] = false;
 }
 
 bool heap_was_full() {
-    Heaps& all = heaps();
-    const std::scoped_lock lock(all.mutex);
-    return current_heap(all).was_full;
+    return heaps().were_full[static_cast<std::size_t>(current_device())];
 }
 
 void* heap_malloc(std::size_t bytes) {

@@ -120,6 +120,7 @@ const Environment& environment() {
         .first_blocks = positive_number("CUDA_ON_CPU_FIRST_BLOCKS", 0, 2147483647),
         .kernel_lines = second_word("CUDA_ON_CPU_LINES", "innermost", "kernel"),
         .closes_device_memory = !second_word("CUDA_ON_CPU_HOST_ACCESS", "refused", "allowed"),
+        .watches_managed = second_word("CUDA_ON_CPU_MANAGED", "free", "watched"),
         .tells_shuffles = second_word("CUDA_ON_CPU_SHUFFLES", "quiet", "tell"),
         .refusal = refusal_of("CUDA_ON_CPU_REFUSE"),
         .streams = seeded_word<IssueOrder>("CUDA_ON_CPU_STREAMS", "issue", "late"),

@@ -65,6 +65,7 @@ struct Environment {
     unsigned first_blocks;  // CUDA_ON_CPU_FIRST_BLOCKS: of each grid only the first so many run; 0: all
     bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file
     bool closes_device_memory;   // CUDA_ON_CPU_HOST_ACCESS=allowed: the host may use device pointers
+    bool watches_managed;        // CUDA_ON_CPU_MANAGED=watched: see managed_watch.hpp
     bool tells_shuffles;         // CUDA_ON_CPU_SHUFFLES=tell: see note_undefined_shuffle()
     Refusal refusal;             // CUDA_ON_CPU_REFUSE
     Seeded<IssueOrder> streams;  // CUDA_ON_CPU_STREAMS: see work_queue.hpp

@@ -5,6 +5,7 @@
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
 #include "library_arguments.hpp"
+#include "managed_watch.hpp"
 #include "memory.hpp"
 #include "observer.hpp"
 #include "stream.hpp"
@@ -30,6 +31,7 @@ cudaError_t begin_host_work(cudaStream_t stream) {
     if (!in_kernel()) {
         note_host_thread();
         open_to_host();  // for the same reason
+        forget_changed_pages();
     }
     // The usual case, checked for each element that the host reads through a Thrust reference.
     if (!work_is_deferred() && !somebody_captures() && lost_context() == cudaSuccess &&

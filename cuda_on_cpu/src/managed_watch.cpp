@@ -11,6 +11,7 @@
 
 #include "cuda_on_cpu/spin_hint.h"
 #include "current_device.hpp"
+#include "environment.hpp"
 #include "memory.hpp"
 #include "pages.hpp"
 #include "spin_lock.hpp"
@@ -76,7 +77,8 @@ void share_with_host() {
 }
 
 ManagedWatch::ManagedWatch(const std::string& kernel, bool watches) : kernel_(kernel) {
-    if (!watches || shares_with_host || several_devices() || !may_close_memory()) return;
+    static const bool wanted = environment().watches_managed && !is_debugged();
+    if (!wanted || !watches || shares_with_host || several_devices() || !may_close_memory()) return;
     for_each_watched_page([this](char* page) {
         pages_.push_back({page, std::make_unique_for_overwrite<char[]>(page_size())});
         std::memcpy(pages_.back().before.get(), page, page_size());
@@ -141,6 +143,7 @@ ManagedAccess access_changed_page(const void* address, std::size_t bytes) {
         unsigned times_opened;
     };
     constinit thread_local static Tried last{nullptr, 0};
+    if (!environment().watches_managed) return {false, nullptr};
     const auto* const byte = static_cast<const char*>(address);
     Changed& all = changed();
     const std::scoped_lock lock(all.lock);

@@ -1,5 +1,6 @@
-// Managed memory that the host accesses between the launch of a kernel and the wait for it. Here
-// the kernel has run already; on a GPU the host may find the old values, or overwrite the new ones.
+// With CUDA_ON_CPU_MANAGED=watched: managed memory that the host accesses between the launch of a
+// kernel and the wait for it. Here the kernel has run already; on a GPU the host may find the old
+// values, or overwrite the new ones.
 //
 // The first and the last page of each allocation are compared before and after a kernel. Pages that
 // it has changed are closed to the host, as device memory is, until the host waits for anything.

@@ -198,7 +198,10 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
     if (in_kernel() && !returns_early)
         return refuse(cudaErrorNotPermitted, function, "not in a kernel; expected the asynchronous form");
     tell_observer(c, returns_early);
-    if (c.kind == cudaMemcpyHostToDevice && own_program) look_for_virtual_functions(c.from, c.width);
+    if (c.kind == cudaMemcpyHostToDevice && own_program) {
+        open_changed_pages();
+        look_for_virtual_functions(c.from, c.width);
+    }
     const auto carry_out_now = [=] {
         carry_out(c);
         return cudaSuccess;

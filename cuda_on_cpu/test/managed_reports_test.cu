@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <string>
 
@@ -51,6 +52,9 @@ std::string told_of(const std::function<void()>& program) {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     return testing::internal::GetCapturedStderr();
 }
+
+// Before the first call of the runtime.
+[[maybe_unused]] const int watched = setenv("CUDA_ON_CPU_MANAGED", "watched", 1);
 
 int seen;
 

@@ -118,6 +118,32 @@ TEST(Rows, GiveEachThreadItsPlaceAndItsParameters) {
     }
 }
 
+// Products that wrap, as they do on a GPU: the compiler must not conclude that they are positive.
+__global__ void hash(int* out, int n) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    const int mixed = i * 1664525 + 1013904223;
+    if (i < n) out[i] = mixed < 0 ? -(mixed + 1) : mixed;
+}
+// A name that hides the built-in variable.
+__global__ void hide(int* out, int gridDim) {
+    const int blockDim = 2;
+    out[threadIdx.x] = gridDim * blockDim;
+}
+
+TEST(Rows, WrapAndHideNames) {
+    constexpr int kThreads = 1 << 16;
+    DeviceVector<int> hashes(kThreads);
+    hash<<<kThreads / 256, 256>>>(hashes.data(), kThreads);
+    const std::vector<int> found = hashes.to_host();
+    for (int i = 0; i < kThreads; ++i) {
+        const auto mixed = static_cast<std::int32_t>(static_cast<std::uint32_t>(i) * 1664525u + 1013904223u);
+        ASSERT_EQ(found[i], mixed < 0 ? -(mixed + 1) : mixed) << i;
+    }
+    DeviceVector<int> hidden(64);
+    hide<<<1, 64>>>(hidden.data(), 5);
+    EXPECT_EQ(hidden.to_host(), std::vector<int>(64, 10));
+}
+
 #ifdef CUDA_ON_CPU
 // A grid with so many blocks that blockIdx.x * blockDim.x does not fit an int.
 __global__ void last_of_many(unsigned* out, unsigned n) {

@@ -156,6 +156,7 @@ bool Rows::declare_local(std::size_t i) {
         if (!tokens_.is(behind, "=") && !tokens_.is(behind, ";") && !tokens_.is(behind, ",") &&
             !tokens_.is(behind, "{"))
             return false;
+        if (is_place(tokens_[name].text)) return false;
         names_.insert(tokens_[name].text);
     }
     return true;
@@ -177,6 +178,7 @@ bool Rows::declare_parameters(const KernelBody& kernel) {
                 return false;
             if (const std::size_t behind = tokens_.next(name); behind < part.end && !tokens_.is(behind, "="))
                 return false;
+            if (is_place(tokens_[name].text)) return false;
             (is_type ? types_ : names_).insert(tokens_[name].text);
         }
     }
@@ -188,6 +190,7 @@ bool Rows::declare_parameters(const KernelBody& kernel) {
         if (next_in({name + 1, part.end}) != kNone) return false;
         for (std::size_t i = word; i < name; ++i)
             uses_vectors_ = uses_vectors_ || is_vector(tokens_[i].text);
+        if (is_place(tokens_[name].text)) return false;
         names_.insert(tokens_[name].text);
     }
     return true;

@@ -67,8 +67,8 @@ inline constexpr bool all_plain = (true && ... && IsPlain<T>::value);
 #define CUDA_ON_CPU_THREAD_OF_ROW __attribute__((noinline))
 #else
 #define CUDA_ON_CPU_ROW \
-    __attribute__((noinline, optimize("tree-loop-vectorize", "tree-vrp", "fp-contract=off")))
-#define CUDA_ON_CPU_THREAD_OF_ROW __attribute__((noinline, optimize("fp-contract=off")))
+    __attribute__((noinline, optimize("tree-loop-vectorize", "tree-vrp", "wrapv", "fp-contract=off")))
+#define CUDA_ON_CPU_THREAD_OF_ROW __attribute__((noinline, optimize("wrapv", "fp-contract=off")))
 #endif
 
 // In a grid that is not huge, the compiler sees that blockIdx.x * blockDim.x + threadIdx.x fits an

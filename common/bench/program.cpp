@@ -543,7 +543,7 @@ int run_random(const Program& program, const Options& options, const RandomChoic
         if (!run.results.empty()) fmt::print("{}", summary_of(run));
         const bool any_ran = std::ranges::any_of(
             run.results, [](const RandomResult& it) { return it.failure.empty() && it.cannot_run.empty(); });
-        if (!any_ran && !run.results.empty()) {
+        if (!any_ran && !run.results.empty() && options.version.empty()) {
             fmt::print(stderr, "FAILED: {}: no problem was solved\n", distribution.name);
             failed = true;
         }

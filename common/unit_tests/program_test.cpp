@@ -10,7 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -126,16 +128,28 @@ class ProgramTest : public course::DeviceTest {
                  .text = "any n",
                  .most = 5000,
                  .most_on_cpu = 500,
-                 .ours = {"tried", "right"},
-                 .draw = [fill, cannot_run](course::Draw& draw) -> course::RandomProblem {
+                 .ours = ours_,
+                 .draw = [=, this](course::Draw& draw) -> course::RandomProblem {
                      const auto [kind, size] = course::draw_length(draw);
-                     return {kind, size, [=, size = size] { return make_case(size, fill, cannot_run); }};
+                     return {kind, size, [=, this, size = size] {
+                                 if (size[0] > fits_) throw std::bad_alloc();
+                                 return make_case(size, fill, cannot_run);
+                             }};
                  }}};
     }
 
     std::string written_text() const {
         std::ifstream file(json_);
         return {std::istreambuf_iterator<char>(file), {}};
+    }
+
+    // The random problems that it wrote.
+    std::vector<nlohmann::json> written_problems() const {
+        std::istringstream lines(written_text());
+        std::vector<nlohmann::json> problems;
+        for (std::string line; std::getline(lines, line);)
+            problems.push_back(nlohmann::json::parse(line));
+        return problems;
     }
 
     void SetUp() override {
@@ -146,6 +160,8 @@ class ProgramTest : public course::DeviceTest {
     // The records that the program wrote.
     nlohmann::ordered_json written() const { return course::from_json_lines(written_text()); }
 
+    std::vector<std::string> ours_{"tried", "right"};             // of the distribution
+    std::size_t fits_ = std::numeric_limits<std::size_t>::max();  // the longest that memory has room for
     std::vector<Dims> sweep_sizes_;
     std::vector<Dims> plot_sizes_;
     bool has_distribution_ = false;
@@ -516,10 +532,7 @@ TEST_F(ProgramTest, RandomProblemsAreDrawnVerifiedAndWritten) {
     EXPECT_NE(out_.find("tried is right"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("fill 1000,"), std::string::npos) << "of other options:\n" << out_;
     EXPECT_EQ(out_.find("the end"), std::string::npos) << "what belongs to the usual list:\n" << out_;
-    std::istringstream lines(written_text());
-    std::vector<nlohmann::json> problems;
-    for (std::string line; std::getline(lines, line);)
-        problems.push_back(nlohmann::json::parse(line));
+    const std::vector<nlohmann::json> problems = written_problems();
     ASSERT_EQ(problems.size(), 5u);
     for (std::size_t i = 0; i < problems.size(); ++i) {
         course::Draw draw(3, i, course::is_cpu_stand_in() ? 500 : 5000);
@@ -548,6 +561,24 @@ TEST_F(ProgramTest, OfOursTheFirstThatCanRunIsTakenOrTheOneNamed) {
     EXPECT_NE(out_.find("all problems are refused by ours: needs an even size"), std::string::npos) << out_;
     EXPECT_EQ(run({"--random", "2", "--only", "rigth"}), 2);
     EXPECT_NE(err_.find("did you mean 'right'?"), std::string::npos) << err_;
+}
+
+TEST_F(ProgramTest, RandomProblemsOfWhichNoneIsSolvedFail) {
+    has_distribution_ = true;
+    ours_ = {"tried"};
+    EXPECT_EQ(run({"--random", "2"}, fill_right, "needs an even size"), 1);
+    EXPECT_NE(err_.find("FAILED: lengths: no problem was solved"), std::string::npos) << err_;
+}
+
+TEST_F(ProgramTest, ARandomProblemThatDoesNotFitEndsNoOther) {
+    has_distribution_ = true;
+    fits_ = 20;
+    EXPECT_EQ(run({"--random", "12", "--json", json_.c_str()}), 0) << err_;
+    EXPECT_NE(out_.find("tried is right"), std::string::npos) << out_;
+    const std::vector<nlohmann::json> problems = written_problems();
+    ASSERT_EQ(problems.size(), 12u);
+    for (const nlohmann::json& problem : problems)
+        EXPECT_EQ(problem.contains("cannot_run"), problem["size"][0].get<std::size_t>() > 20) << problem;
 }
 
 TEST_F(ProgramTest, AWrongRandomProblemFailsAndTheOthersAreRunAndWritten) {

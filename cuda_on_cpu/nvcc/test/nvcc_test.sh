@@ -365,7 +365,7 @@ echo 'int main() { not_declared(); }' >wrong.cu
     echo 'int main() { add<<<1, 1>>>(); return cudaDeviceSynchronize(); }'
 } >letters.cu
 # Names that <algorithm>, <array>, <atomic>, <string>, <vector> and <mutex> would declare in std.
-names=(array atomic count find lock_guard min_element mutex popcount search sort string transform unique vector)
+names=(array atomic count find lock_guard min_element mutex search sort string transform unique vector)
 {
     echo 'using namespace std;'
     printf '__device__ int %s;\n' "${names[@]}"
@@ -373,7 +373,7 @@ names=(array atomic count find lock_guard min_element mutex popcount search sort
     printf '    atomicAdd(&%s, 1);\n' "${names[@]}"
     echo '}'
     echo 'int main() { change<<<1, 1>>>(); return cudaDeviceSynchronize(); }'
-} >names.cu
+} >std_names.cu
 {
     printf '#include <%s>\n' algorithm array stdexcept string vector
     echo 'int main() { std::vector<std::string> v(std::array<int, 1>{2}[0]); std::sort(v.begin(), v.end()); return v.size() != 2; }'
@@ -519,7 +519,7 @@ expect 'a macro' 0 '' greeting "$nvcc" -DGREETING='"good morning"' hello.cu -o g
 expect 'the macro counts' 0 'good morning from thread 0' '' ../greeting
 expect 'macros of one letter' 0 '' letters "$nvcc" -DN=4096 -DT=16 -DB=1 -DK letters.cu -o letters
 expect 'are none in the headers' 0 'sum 4112' '' ../letters
-expect 'names of standard headers, for variables' 0 '' names "$nvcc" names.cu -o names
+expect 'names of standard headers, for variables' 0 '' std_names "$nvcc" std_names.cu -o std_names
 expect 'standard headers that a program includes' 0 '' included "$nvcc" included.cu -o included
 expect 'and that it uses' 0 '' '' ../included
 expect 'options for the host compiler' 0 '' openmp "$nvcc" -Xcompiler -Wall,-fopenmp hello.cu -o openmp

@@ -93,8 +93,8 @@ ManagedWatch::~ManagedWatch() {
         Changed& all = changed();
         const std::scoped_lock lock(all.lock);
         if (std::ranges::find(all.pages, page, &ChangedPage::begin) != all.pages.end()) return;
-        ChangedPage& added = all.pages.emplace_back(page, std::move(watched->before));
-        added.kernel.fill('\0');
+        all.pages.push_back({page, std::move(watched->before), {}});
+        ChangedPage& added = all.pages.back();
         kernel_.copy(added.kernel.data(), added.kernel.size() - 1);
         count = all.pages.size();
     });

@@ -148,9 +148,11 @@ course::DrawnSize draw_layer(course::Draw& draw, std::size_t multiple) {
         c |= 1;
         k |= 1;
     }
-    course::Dims size = draw.fitted({draw.log_uniform(1, 256), c, side, side, k}, r * r);
+    const auto groups = [multiple](std::size_t n) { return std::max<std::size_t>(n / multiple, 1); };
+    course::Dims size = draw.fitted({draw.log_uniform(1, 256), groups(c), side, side, groups(k)},
+                                    r * r * multiple * multiple);
     for (const std::size_t channels_at : {1, 4})
-        size[channels_at] = std::max<std::size_t>(size[channels_at] / multiple, 1) * multiple;
+        size[channels_at] *= multiple;
     size.push_back(r);
     size.push_back(draw.one_of<std::size_t>({1, 1, 1, 2}));
     return {std::to_string(r) + "x" + std::to_string(r) + ", " + kind, size};

@@ -18,6 +18,7 @@
 #include "block.hpp"
 #include "current_device.hpp"
 #include "device_heap.hpp"
+#include "environment.hpp"
 #include "fibre.hpp"
 #include "host_shadows.hpp"
 #include "kernel_line.hpp"
@@ -285,7 +286,7 @@ void report_early_access(const char* kernel, bool writes) {
 
 // Did the host access managed memory that it may access?
 bool may_go_on(int signal, const siginfo_t* info, const void* context) {
-    if (signal != SIGSEGV || info->si_code != SEGV_ACCERR) return false;
+    if (!environment().watches_managed || signal != SIGSEGV || info->si_code != SEGV_ACCERR) return false;
     const mcontext_t& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
     const ManagedAccess access = access_changed_page(info->si_addr, accessed_bytes(registers));
     if (access.kernel == nullptr) return access.goes_on;

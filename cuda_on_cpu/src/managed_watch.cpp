@@ -143,7 +143,6 @@ ManagedAccess access_changed_page(const void* address, std::size_t bytes) {
         unsigned times_opened;
     };
     constinit thread_local static Tried last{nullptr, 0};
-    if (!environment().watches_managed) return {false, nullptr};
     const auto* const byte = static_cast<const char*>(address);
     Changed& all = changed();
     const std::scoped_lock lock(all.lock);

@@ -1,8 +1,5 @@
 // Day 23's litmus tests: the list of forms, and how they are run. The kernels are in litmus.cuh.
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
@@ -88,10 +85,6 @@ std::vector<LitmusForm> all_forms() {
     };
 }
 
-const char* verdict_of(const LitmusForm& form) {
-    return form.is_race ? "race" : form.may_be_weak ? "allowed" : "forbidden";
-}
-
 }  // namespace
 
 std::span<const LitmusForm> litmus_forms() {
@@ -111,7 +104,7 @@ LitmusCounts run_litmus(const LitmusForm& form, std::uint64_t runs, unsigned gro
     course::require(runs > 0, "run_litmus: runs is 0; expected at least 1");
     if (groups == 0) groups = std::max(1U, course::multiprocessors() * 8 / form.roles);
     const unsigned instances = groups * litmus::kThreads;
-    course::DeviceBuffer<unsigned> words(std::size_t{instances} * 2 * litmus::kApart);
+    course::DeviceBuffer<unsigned> words(std::size_t{instances} * 2);
     course::DeviceBuffer<unsigned> registers(std::size_t{instances} * litmus::kRegisters);
     course::DeviceBuffer<unsigned> met(groups);
     course::DeviceBuffer<unsigned long long> counts(LitmusCounts{}.size());
@@ -139,34 +132,6 @@ std::vector<LitmusResult> run_litmus_tests(std::uint64_t runs) {
         results.push_back(result);
     }
     return results;
-}
-
-std::string litmus_table(std::span<const LitmusResult> results) {
-    std::string text = fmt::format("{:<17} {:<18} {:<9} {:<10} {:>12} {:>10}\n", "test", "form", "outcome",
-                                   "the model", "runs", "weak");
-    for (const LitmusResult& r : results)
-        text += fmt::format("{:<17} {:<18} {:<9} {:<10} {:>12} {:>10}\n", r.form->test, r.form->form,
-                            r.form->weak, verdict_of(*r.form), r.runs, r.weak);
-    return text;
-}
-
-std::string litmus_json(std::span<const LitmusResult> results) {
-    std::string text;
-    for (const LitmusResult& r : results) {
-        nlohmann::ordered_json line{{"test", r.form->test},    {"form", r.form->form},
-                                    {"outcome", r.form->weak}, {"model", verdict_of(*r.form)},
-                                    {"runs", r.runs},          {"weak", r.weak}};
-        nlohmann::ordered_json counts;
-        for (unsigned i = 0; i < 1U << r.form->used; ++i) {
-            std::string key;
-            for (unsigned k = 0; k < r.form->used; ++k)
-                key += (key.empty() ? "" : " ") + std::to_string(i >> k & 1);
-            counts[key] = r.counts[i];
-        }
-        line["counts"] = counts;
-        text += line.dump() + "\n";
-    }
-    return text;
 }
 
 }  // namespace day23

@@ -434,8 +434,9 @@ class Layer {
     // A layer on this device, for that many tokens, with the weights.
     void prepare(const day25::TokenCounts& counts, int device, bool padding) {
         const std::size_t head = config_.heads == 0 ? 0 : config_.width / config_.heads;
-        const day25::Version& version = first_that_runs(
-            day25::versions(), day25::AttentionTask{head, head, padding}, {"fused", "ladder"});
+        const auto versions = day25::versions();
+        const day25::AttentionTask task{head, head, padding};
+        const day25::Version& version = first_that_runs(versions, task, {"fused", "ladder"});
         if (!layer_ || device != device_ || counts.batch > most_.batch || counts.queries > most_.queries ||
             counts.keys > most_.keys || version_ != &version) {
             most_ = {std::max(most_.batch, counts.batch), std::max(most_.queries, counts.queries),

@@ -14,6 +14,7 @@
 #include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/tensor_map.hpp"
+#include "common/tile/few_results.hpp"
 #include "common/tile/tile_choice.hpp"
 #include "common/tile/unaligned_matmul.hpp"
 #include "hopper_matmul.cuh"
@@ -245,14 +246,18 @@ void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
     const Shape shape{.m = gemm.c.rows(), .n = gemm.c.cols(), .k = gemm.a.cols()};
     const bool copies_a = shape.k > 0 && !course::why_no_tensor_map(gemm.a).empty();
     const bool copies_b = shape.k > 0 && !course::why_no_tensor_map(gemm.b).empty();
-    if (copies_a || copies_b) {
-        const double through_copies =
-            time_of_copies(shape, copies_a, copies_b) + time_of_fastest(shape, course::multiprocessors());
-        if (course::time_of_unaligned({1, shape.m, shape.n, shape.k}) < through_copies) {
-            const course::OperandsOf<T> operands{.a = {.first = gemm.a}, .b = {.first = gemm.b}};
-            return course::multiply_unaligned<T>(operands, {.first = gemm.c}, gemm.alpha, gemm.beta, stream);
-        }
-    }
+    const bool copies = copies_a || copies_b;
+    const double through_tma = time_of_fastest(shape, course::multiprocessors()) +
+                               (copies ? time_of_copies(shape, copies_a, copies_b) : 0);
+    const double unaligned = copies ? course::time_of_unaligned({1, shape.m, shape.n, shape.k}) : through_tma;
+    const course::OperandsOf<T> operands{.a = {.first = gemm.a}, .b = {.first = gemm.b}};
+    const course::Batch<float> c{.first = gemm.c};
+    const double few =
+        course::plan_few_results({1, shape.m, shape.n, shape.k}, course::multiprocessors()).microseconds;
+    if (few < std::min(unaligned, through_tma))
+        return course::multiply_few<T>(operands, c, gemm.alpha, gemm.beta, stream);
+    if (unaligned < through_tma)
+        return course::multiply_unaligned<T>(operands, c, gemm.alpha, gemm.beta, stream);
     const course::Aligned<T> a(gemm.a, stream);
     const course::Aligned<T> b(gemm.b, stream);
     const Gemm<T> aligned{

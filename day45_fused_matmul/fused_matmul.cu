@@ -6,6 +6,7 @@
 #include "batched.cuh"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
+#include "common/tile/few_results.hpp"
 #include "fused_matmul.cuh"
 #include "fused_matmul.hpp"
 
@@ -86,7 +87,16 @@ const Candidate& fastest(const Shape& shape, std::size_t multiprocessors) {
 void launch_fitted(const BatchedMatmul& matmul, cudaStream_t stream) {
     const course::Operands& operands = matmul.operands;
     const Shape shape{.count = operands.count(), .m = operands.m(), .n = operands.n(), .k = operands.k()};
-    fastest(shape, course::multiprocessors()).launch(matmul, stream);
+    const std::size_t multiprocessors = course::multiprocessors();
+    const Candidate& tile = fastest(shape, multiprocessors);
+    // An SM does so many multiply-adds of the large tile in a microsecond.
+    constexpr double kPerMicrosecond = 1.85e5;
+    const double in_tiles =
+        3 + tile.tiling.time(shape, multiprocessors) * static_cast<double>(shape.k) / kPerMicrosecond;
+    if (course::plan_few_results(shape, multiprocessors).microseconds >= in_tiles)
+        return tile.launch(matmul, stream);
+    if (!is_worth_a_launch(matmul)) return;
+    course::multiply_few<float>(operands, matmul.c, matmul.alpha, matmul.beta, stream);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/tensor_map.hpp"
+#include "common/tile/few_results.hpp"
 #include "common/tile/tile_choice.hpp"
 
 namespace day42 {
@@ -146,24 +147,42 @@ const std::vector<Candidate>& candidates() {
     return list;
 }
 
-const Version& fastest_tile(const Shape& shape, std::size_t multiprocessors) {
-    const auto time = [&](const Candidate& candidate) {
-        return candidate.tiling.time({.m = shape.m, .n = shape.n, .k = shape.k}, multiprocessors);
-    };
-    return std::ranges::min_element(candidates(), {}, time)->version;
+const Candidate& fastest(const Shape& shape, std::size_t multiprocessors) {
+    return *std::ranges::min_element(candidates(), {}, [&](const Candidate& candidate) {
+        return candidate.tiling.time(shape, multiprocessors);
+    });
+}
+
+template <class T>
+Shape shape_of(const Product<T>& product) {
+    return {.m = product.c.rows(), .n = product.c.cols(), .k = product.a.cols()};
 }
 
 template <class T>
 const KernelFor<T>& fitting(const Product<T>& product) {
-    return fastest_tile({.m = product.c.rows(), .n = product.c.cols(), .k = product.a.cols()},
-                        course::multiprocessors())
-        .launcher.template of<T>();
+    return fastest(shape_of(product), course::multiprocessors()).version.launcher.template of<T>();
+}
+
+// Products with few results and a deep K go to all multiprocessors (common/tile/few_results.hpp).
+template <class T>
+void launch_fitted(const Product<T>& product, cudaStream_t stream) {
+    const Shape shape = shape_of(product);
+    const std::size_t multiprocessors = course::multiprocessors();
+    const Candidate& tile = fastest(shape, multiprocessors);
+    const KernelFor<T>& kernel = tile.version.launcher.template of<T>();
+    const double few = course::plan_few_results({1, shape.m, shape.n, shape.k}, multiprocessors).microseconds;
+    if (few >= tile.tiling.time(shape, multiprocessors) || !kernel.why_not(product).empty())
+        return kernel.launch(product, stream);
+    check(product);
+    if (product.c.rows() == 0 || product.c.cols() == 0) return;
+    const course::OperandsOf<T> operands{
+        .a = {.first = product.a}, .b = {.first = product.b}, .op_b = course::Op::kTranspose};
+    course::multiply_few<T>(operands, {.first = product.c}, 1, 0, stream);
 }
 
 template <class T>
 KernelFor<T> fitted() {
-    return {.launch = [](const Product<T>& product,
-                         cudaStream_t stream) { fitting(product).launch(product, stream); },
+    return {.launch = launch_fitted<T>,
             .why_not = [](const Product<T>& product) { return fitting(product).why_not(product); },
             .resources = nullptr};  // those of the tile that it takes
 }
@@ -202,7 +221,7 @@ std::span<const Version> tiles_to_choose_from() {
 }
 
 std::string tile_for(const Shape& shape, std::size_t multiprocessors) {
-    return fastest_tile(shape, multiprocessors).name;
+    return fastest(shape, multiprocessors).version.name;
 }
 
 }  // namespace day42

@@ -10,6 +10,7 @@
 #include "common/check/require.hpp"
 #include "common/device/cluster_launch.hpp"
 #include "common/device/tensor_core_support.hpp"
+#include "common/tile/few_results.hpp"
 #include "common/tile/unaligned_matmul.hpp"
 
 namespace day45 {
@@ -47,10 +48,16 @@ void launch_wgmma_or_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     if (!course::why_no_hopper().empty()) return launch_tiles<true>(matmul, stream);
     require_countable(matmul);
-    if (why_no_tensor_maps(matmul.operands).empty()) {
+    const auto& operands = matmul.operands;
+    const Shape shape{operands.count(), operands.m(), operands.n(), operands.k()};
+    const bool aligned = why_no_tensor_maps(operands).empty();
+    const double in_tiles = aligned ? time_of_wgmma(shape) : course::time_of_unaligned(shape);
+    if (course::plan_few_results(shape, course::multiprocessors()).microseconds < in_tiles) {
+        course::multiply_few(operands, matmul.c, matmul.alpha, matmul.beta, stream);
+    } else if (aligned) {
         launch_wgmma(matmul, stream);
     } else {
-        course::multiply_unaligned(matmul.operands, matmul.c, matmul.alpha, matmul.beta, stream);
+        course::multiply_unaligned(operands, matmul.c, matmul.alpha, matmul.beta, stream);
     }
 }
 

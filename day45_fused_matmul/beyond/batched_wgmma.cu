@@ -58,6 +58,15 @@ constexpr std::array<Candidate, kWgmmaTiles> kCandidates = {
     candidate<MediumWgmmaTile>(0.96, 1.97, 0.141, 0.338),
     candidate<SmallWgmmaTile>(1.33, 1.32, 0.105, 0.228)};
 
+double time_of(const Candidate& candidate, const course::ProductShape& shape) {
+    return candidate.tiling.time_of_batch(shape, course::multiprocessors());
+}
+
+const Candidate& fastest(const course::ProductShape& shape) {
+    return *std::ranges::min_element(kCandidates, {},
+                                     [&](const Candidate& candidate) { return time_of(candidate, shape); });
+}
+
 }  // namespace
 
 std::string why_no_tensor_maps(const course::OperandsOf<__nv_bfloat16>& operands) {
@@ -66,13 +75,13 @@ std::string why_no_tensor_maps(const course::OperandsOf<__nv_bfloat16>& operands
     return why_no_map("B", operands.b);
 }
 
+double time_of_wgmma(const course::ProductShape& shape) {
+    return time_of(fastest(shape), shape);
+}
+
 void launch_wgmma(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     const auto& operands = matmul.operands;
-    const course::ProductShape shape{operands.count(), operands.m(), operands.n(), operands.k()};
-    const Candidate& fastest = *std::ranges::min_element(kCandidates, {}, [&](const Candidate& candidate) {
-        return candidate.tiling.time_of_batch(shape, course::multiprocessors());
-    });
-    fastest.launch(matmul, stream);
+    fastest({operands.count(), operands.m(), operands.n(), operands.k()}).launch(matmul, stream);
 }
 
 void launch_wgmma_with(std::size_t tile, const Bfloat16Matmul& matmul, cudaStream_t stream) {

@@ -16,6 +16,9 @@ std::string why_no_tensor_maps(const course::OperandsOf<__nv_bfloat16>& operands
 // CUDA fails.
 void launch_wgmma(const Bfloat16Matmul& matmul, cudaStream_t stream);
 
+// An estimate of the time on this GPU, in microseconds.
+double time_of_wgmma(const course::ProductShape& shape);
+
 // The same with a given tile, below kWgmmaTiles, for any shape.
 constexpr std::size_t kWgmmaTiles = 4;
 void launch_wgmma_with(std::size_t tile, const Bfloat16Matmul& matmul, cudaStream_t stream);

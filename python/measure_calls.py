@@ -294,6 +294,8 @@ def main():
     if options.table:
         return table(options.table.read_text().splitlines())
 
+    # The installed package, not its sources, which stand beside this file and have no extension.
+    sys.path.remove(str(pathlib.Path(__file__).resolve().parent))
     import torch
 
     import cuda_day_by_day as cdd

@@ -39,7 +39,7 @@ void launch_parts(const FewResultsPlan& plan, const OperandsOf<T>& operands, con
     few::multiply_part_of_k<T>
         <<<grid, few::kThreads, 0, stream>>>(operands, parts.data(), part, tiles_across, tiles);
     CUDA_CHECK_LAUNCH();
-    few::add_parts<T><<<blocks_for(results, few::kThreads), few::kThreads, 0, stream>>>(
+    few::add_parts<T><<<blocks_for(results, few::kTogether), few::kThreads, 0, stream>>>(
         parts.data(), plan.splits, c, alpha, beta, m, n, static_cast<unsigned>(results));
 }
 
@@ -55,7 +55,7 @@ FewResultsPlan plan_few_results(const ProductShape& shape, std::size_t multiproc
         by_lanes.lanes *= 2;
     if (results >= kMostResults) return {.lanes = 1, .microseconds = std::numeric_limits<double>::infinity()};
     const double steps = depth / by_lanes.lanes;
-    by_lanes.microseconds = 2.2 + 0.02 * steps + results * depth / sms * 4e-5;
+    by_lanes.microseconds = 2.9 + 0.05 * steps + (8e-4 * results + 6e-5 * results * depth) / sms;
 
     const std::size_t tiles =
         shape.count * ceil_div<std::size_t>(shape.m, few::kEdge) * ceil_div<std::size_t>(shape.n, few::kEdge);
@@ -64,7 +64,7 @@ FewResultsPlan plan_few_results(const ProductShape& shape, std::size_t multiproc
                                 2 * multiprocessors / std::max<std::size_t>(tiles, 1), 1, most))};
     const double blocks = static_cast<double>(tiles) * in_parts.splits;
     const double slabs = std::max(1.0, depth / in_parts.splits / few::kDepth);
-    in_parts.microseconds = 5.5 + 0.8 * slabs * std::max(1.0, blocks / (2 * sms));
+    in_parts.microseconds = 6 + 1.2 * slabs * std::max(1.0, blocks / (2 * sms));
     return in_parts.microseconds < by_lanes.microseconds ? in_parts : by_lanes;
 }
 

@@ -73,6 +73,8 @@ __device__ inline Place place_of(unsigned result, unsigned m, unsigned n) {
     return {product, in_product / n, in_product % n};
 }
 
+constexpr unsigned kAhead = 8;  // k whose elements are loaded before the first is multiplied
+
 // Idea: kLanes adjacent lanes have a result. Each multiplies every kLanes-th k, and shuffles add up.
 // Cost removed: tiles that are almost empty, and barriers.
 // Still limits it: the launch, for tiny products. Each loaded element is used for one result.
@@ -90,8 +92,20 @@ __global__ void __launch_bounds__(kThreads)
         const Vectors<T> a = rows_of_a(operands, at.product);
         const Vectors<T> b = columns_of_b(operands, at.product);
         const auto depth = alpha == 0 ? 0 : static_cast<unsigned>(operands.k());
-#pragma unroll 8
-        for (unsigned k = threadIdx.x % kLanes; k < depth; k += kLanes)
+        unsigned k = threadIdx.x % kLanes;
+        for (; k + (kAhead - 1) * kLanes < depth; k += kAhead * kLanes) {
+            Wrapping<T> of_a[kAhead];
+            Wrapping<T> of_b[kAhead];
+#pragma unroll
+            for (unsigned i = 0; i < kAhead; ++i) {
+                of_a[i] = a(at.row, k + i * kLanes);
+                of_b[i] = b(at.col, k + i * kLanes);
+            }
+#pragma unroll
+            for (unsigned i = 0; i < kAhead; ++i)
+                sum += of_a[i] * of_b[i];
+        }
+        for (; k < depth; k += kLanes)
             sum += a(at.row, k) * b(at.col, k);
     }
     for (unsigned distance = kLanes / 2; distance > 0; distance /= 2)
@@ -108,33 +122,53 @@ constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kLoads = kEdge * kDepth / kThreads;  // of each operand, by each thread
 constexpr unsigned kPitch = kEdge + 4;                  // rows stay 16-byte aligned
 
-// Loads `kDepth` k of 16 rows of A, or columns of B, into registers, and stores them to shared
-// memory as tile[k][i]. Adjacent threads load adjacent elements of memory. Zero outside.
+// Loads kDepth k of 16 rows of A, or columns of B, into registers, and stores them to shared memory
+// as tile[k][i]. Adjacent threads load adjacent elements of memory, so either k or i is the same in
+// all loads of a thread.
 template <class T>
-struct Slab {
-    Wrapping<T> loaded[kLoads];
+class Slab {
+  public:
+    // From k = `begin` to before `end`; from vector `first` to before `vectors`.
+    __device__ Slab(const Vectors<T>& from, unsigned first, unsigned vectors, unsigned begin, unsigned end)
+        : runs_along_k_(from.along_k == 1),
+          k_(runs_along_k_ ? threadIdx.x % kDepth : threadIdx.x / kEdge),
+          i_(runs_along_k_ ? threadIdx.x / kDepth : threadIdx.x % kEdge),
+          k_step_(runs_along_k_ ? 0 : kThreads / kEdge),
+          i_step_(runs_along_k_ ? kThreads / kDepth : 0),
+          k_left_(end - begin),
+          i_left_(vectors - first),
+          next_(from.data + (std::size_t{first} + i_) * from.along_i +
+                (std::size_t{begin} + k_) * from.along_k),
+          to_next_load_(i_step_ * from.along_i + k_step_ * from.along_k),
+          to_next_slab_(kDepth * from.along_k) {}
 
-    static __device__ unsigned i_of(const Vectors<T>& from, unsigned number) {
-        return from.along_k == 1 ? number / kDepth : number % kEdge;
-    }
-    static __device__ unsigned k_of(const Vectors<T>& from, unsigned number) {
-        return from.along_k == 1 ? number % kDepth : number / kEdge;
-    }
-    __device__ void load(const Vectors<T>& from, unsigned first, unsigned vectors, unsigned k, unsigned end) {
+    // The next kDepth k; zero outside.
+    __device__ void load() {
+        const T* at = next_;
 #pragma unroll
         for (unsigned load = 0; load < kLoads; ++load) {
-            const unsigned i = first + i_of(from, load * kThreads + threadIdx.x);
-            const unsigned at = k + k_of(from, load * kThreads + threadIdx.x);
-            loaded[load] = i < vectors && at < end ? from(i, at) : Wrapping<T>{0};
+            const bool exists = i_ + load * i_step_ < i_left_ && k_ + load * k_step_ < k_left_;
+            loaded_[load] = exists ? number(*at) : Wrapping<T>{0};
+            at += to_next_load_;
         }
+        next_ += to_next_slab_;
+        k_left_ = k_left_ > kDepth ? k_left_ - kDepth : 0;
     }
-    __device__ void store(const Vectors<T>& from, Wrapping<T> (&tile)[kDepth][kPitch]) const {
+
+    __device__ void store(Wrapping<T> (&tile)[kDepth][kPitch]) const {
 #pragma unroll
-        for (unsigned load = 0; load < kLoads; ++load) {
-            const unsigned number = load * kThreads + threadIdx.x;
-            tile[k_of(from, number)][i_of(from, number)] = loaded[load];
-        }
+        for (unsigned load = 0; load < kLoads; ++load)
+            tile[k_ + load * k_step_][i_ + load * i_step_] = loaded_[load];
     }
+
+  private:
+    bool runs_along_k_;
+    unsigned k_, i_;            // of this thread's first load
+    unsigned k_step_, i_step_;  // to the next one
+    unsigned k_left_, i_left_;
+    const T* next_;
+    std::size_t to_next_load_, to_next_slab_;  // elements
+    Wrapping<T> loaded_[kLoads];
 };
 
 // Idea: many blocks share the K of a tile of 16 x 16 results, and store what each has summed. In a
@@ -173,16 +207,16 @@ __global__ void __launch_bounds__(kThreads, 2)
     const unsigned own_col = threadIdx.x % 4 * kOwn;
 
     S sums[kOwn][kOwn] = {};
-    Slab<T> next_a;
-    Slab<T> next_b;
-    next_a.load(a, first_row, m, begin, end);
-    next_b.load(b, first_col, n, begin, end);
+    Slab<T> slab_of_a(a, first_row, m, begin, end);
+    Slab<T> slab_of_b(b, first_col, n, begin, end);
+    slab_of_a.load();
+    slab_of_b.load();
     for (unsigned k = begin; k < end; k += kDepth) {
-        next_a.store(a, shared.slab.a);
-        next_b.store(b, shared.slab.b);
+        slab_of_a.store(shared.slab.a);
+        slab_of_b.store(shared.slab.b);
         __syncthreads();
-        next_a.load(a, first_row, m, k + kDepth, end);
-        next_b.load(b, first_col, n, k + kDepth, end);
+        slab_of_a.load();
+        slab_of_b.load();
         for (unsigned step = team; step < kDepth; step += kTeams)
 #pragma unroll
             for (unsigned i = 0; i < kOwn; ++i)
@@ -212,17 +246,29 @@ __global__ void __launch_bounds__(kThreads, 2)
     parts[blockIdx.y * results + result] = sum;
 }
 
+constexpr unsigned kTogether = 8;                   // results of a block of add_parts()
+constexpr unsigned kAdders = kThreads / kTogether;  // threads that share the parts of a result
+
 // Adds the sums of the parts, always in the same order, and stores C.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     add_parts(const Wrapping<T>* parts, unsigned splits, Batch<FewSum<T>> c, FewSum<T> alpha, FewSum<T> beta,
               unsigned m, unsigned n, unsigned results) {
-    const std::size_t result = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
-    if (result >= results) return;
+    __shared__ Wrapping<T> sums[kAdders][kTogether];
+    const unsigned own = threadIdx.x % kTogether;
+    const unsigned adder = threadIdx.x / kTogether;
+    const std::size_t result = std::size_t{blockIdx.x} * kTogether + own;
+    const unsigned end = result < results ? splits : 0;
     Wrapping<T> sum = 0;
-#pragma unroll 8
-    for (unsigned split = 0; split < splits; ++split)
+#pragma unroll 4
+    for (unsigned split = adder; split < end; split += kAdders)
         sum += parts[std::size_t{split} * results + result];
+    sums[adder][own] = sum;
+    __syncthreads();
+    if (adder > 0 || result >= results) return;
+#pragma unroll
+    for (unsigned other = 1; other < kAdders; ++other)
+        sum += sums[other][own];
     const Place at = place_of(static_cast<unsigned>(result), m, n);
     store_result<T>(c[at.product](at.row, at.col), sum, alpha, beta);
 }

@@ -139,12 +139,17 @@ class Place:
         if not self._on_gpu:
             return tensor.numpy() if self._framework == "torch" else tensor
         if self._framework == "torch":
-            torch = importlib.import_module("torch")
-            with torch.cuda.stream(torch.cuda.ExternalStream(self.stream, device=tensor.device)):
+            with importlib.import_module("torch").cuda.stream(self._stream_of_torch(tensor.device)):
                 return tensor.cpu().numpy()
         cupy = importlib.import_module("cupy")
         with cupy.cuda.ExternalStream(self.stream):
             return tensor.get()
+
+    def _stream_of_torch(self, device):
+        """Our stream as PyTorch's. It takes the number 0 for none, and ExternalStream(0) is another
+        stream, from its pool."""
+        cuda = importlib.import_module("torch").cuda
+        return cuda.ExternalStream(self.stream, device=device) if self.stream else cuda.default_stream(device)
 
     def scratch(self, size):
         """Memory for intermediate results: on a GPU from the library's allocator, which knows
@@ -165,6 +170,5 @@ class Place:
             return tensor
         if _framework(tensor) == "torch" and not self._is_current:
             # PyTorch must not reuse the memory while our stream works on it.
-            torch = importlib.import_module("torch")
-            tensor.record_stream(torch.cuda.ExternalStream(self.stream, device=tensor.device))
+            tensor.record_stream(self._stream_of_torch(tensor.device))
         return tensor.__dlpack__(stream=self.stream or _LEGACY_DEFAULT_STREAM)

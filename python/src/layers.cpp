@@ -142,6 +142,8 @@ void conv2d(const std::string& algorithm, handle x, handle w, int padding, int s
     const auto a = image.packed<const float>(image.shape());
     const auto b = filters.packed<const float>(filters.shape());
     const auto y = to.packed<float>({extent(shape.n), extent(shape.k), extent(shape.p()), extent(shape.q())});
+    // A name is checked although the reference has only one algorithm.
+    if (algorithm != "auto") static_cast<void>(convolution_for(algorithm, shape));
     const std::size_t floats = call.is_left_to_the_reference()
                                    ? 0
                                    : convolution_for(algorithm, shape).launcher.scratch_floats(shape);

@@ -103,9 +103,9 @@ __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
             values[0] = Op{}(values[0], values[j]);
 
         const Result of_segment = block_combine<Op>(values[0]);
-        if (threadIdx.x == 0) results[segment] = of_segment;
+        if (threadIdx.x == 0) (segments == 1 ? *out : results[segment]) = of_segment;
     }
-    if (!is_last_block(ticket)) return;
+    if (segments == 1 || !is_last_block(ticket)) return;
 
     Result value = Op::identity();
     for (unsigned first = threadIdx.x; first < segments; first += kLoads * kBlock) {

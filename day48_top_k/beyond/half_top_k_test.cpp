@@ -215,18 +215,20 @@ TYPED_TEST(HalfTopKTest, FullListsAndEqualElements) {
 }
 
 // As TopKTest.EqualElementsOfBlocksThatShareARow: each block publishes the threshold 3, and the
-// first one has an element equal to it, in its last tile.
+// first one has an element equal to it, in its last tile. The others are 3 + 2^-22, the next float,
+// so that no threshold is between.
 TYPED_TEST(HalfTopKTest, EqualElementsOfBlocksThatShareARow) {
     const std::size_t blocks = std::min(course::multiprocessors(), 1024u);
     constexpr std::size_t kShare = 8 * 256;
-    const TopKShape s{.m = 1, .n = blocks * kShare, .d = 1, .k = blocks, .metric = Metric::kDot};
-    std::vector<float> b(s.n, 4);
+    const TopKShape s{.m = 1, .n = blocks * kShare, .d = 2, .k = blocks, .metric = Metric::kDot};
+    std::vector<float> b(s.d * s.n, 3);
+    std::fill_n(b.begin() + static_cast<std::ptrdiff_t>(s.n), s.n, 0x1p-11f);
     for (std::size_t block = 0; block < blocks; ++block)
-        b[block * kShare + 5] = 3;
-    b[kShare - 7] = 3;
-    for (const auto& [a_layout, b_layout] :
-         {std::pair{Layout{}, kRows}, std::pair{kPaddedTo8, kRowsPaddedTo8}})
-        this->expect_right(s, std::vector<float>{1}, b, true, a_layout, b_layout);
+        b[s.n + block * kShare + 5] = 0;
+    b[s.n + kShare - 7] = 0;
+    for (const std::size_t padding : {0, 6})
+        this->expect_right(s, std::vector<float>{1, 0x1p-11f}, b, true, {.padding = padding},
+                           {.op = Op::kTranspose, .padding = padding});
 }
 
 // Blocks that end in the middle of a row of tiles have parts of several rows: a threshold of one

@@ -2,7 +2,7 @@
 // TMA and wgmma (day 41).
 //
 // A tile has 128 queries by 256 points: two consumer warpgroups with 64 queries each, and a
-// producer, which is one warp. The main loop is that of day 46's half_wgmma. A warp has whole rows
+// producer. The main loop is that of day 46's half_wgmma. A warp has whole rows
 // of the tile, so the lists are those of fused_wgmma (warp_lists.cuh).
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -29,7 +29,9 @@ namespace ptx = course::ptx;
 constexpr int BK = 64;  // 128 bytes of a row
 constexpr int STAGES = 4;
 constexpr int CONSUMERS = T::BM / 64;
-constexpr int THREADS = CONSUMERS * course::kWarpgroup + course::kWarpSize;
+// The producer is a whole warpgroup, of which one thread works: only a warpgroup can give
+// registers.
+constexpr int THREADS = (CONSUMERS + 1) * course::kWarpgroup;
 constexpr int SUMS = T::BN / 2;  // of a lane
 
 // A tile of A and one of B, each one box whose rows are 128 bytes long.
@@ -102,7 +104,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     course::RingPosition<STAGES> at;  // the next stage, and the parity of its phase
     const int consumer = static_cast<int>(threadIdx.x) / course::kWarpgroup;
     if (consumer == CONSUMERS) {
-        if (threadIdx.x % course::kWarpSize > 0) return;
+        ptx::registers_decrease<24>();
+        if (threadIdx.x % course::kWarpgroup > 0) return;
 #pragma unroll 1
         for (unsigned i = first; i <= last; ++i) {
             const course::Tile tile = tiles.at(i);
@@ -122,6 +125,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         return;
     }
 
+    ptx::registers_increase<240>();
     const WarpLists<HalfRowsOfWarp> warp{lists, shared.rows, {}};
 #pragma unroll 1
     for (unsigned i = first; i <= last; ++i) {

@@ -1,9 +1,12 @@
 // What the lesson says of its accesses, counted.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 
+#include "beyond/half_top_k.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/grid.hpp"
@@ -72,6 +75,46 @@ TEST_F(Lesson, NoVersionHasRaces) {
         EXPECT_TRUE(course::without_findings(neighbours(version.name)));
         EXPECT_TRUE(course::without_findings(neighbours(version.name, course::Op::kTranspose)));
     }
+}
+
+// Each version on rows that TMA can address, in its own kernel. Six steps: the ring has four
+// stages.
+template <class E>
+void expect_clean_halves() {
+    const day48::TopKShape s{.m = 130, .n = 1500, .d = 328, .k = 40};
+    const DeviceBuffer<E> a{
+        std::span<const E>(course::make_data<E>(s.m * s.d, course::DataPattern::kSignedUniform, 1))};
+    const DeviceBuffer<E> b{
+        std::span<const E>(course::make_data<E>(s.n * s.d, course::DataPattern::kSignedUniform, 2))};
+    for (const day48::HalfTopK<E>& version : day48::half_top_k_versions<E>()) {
+        SCOPED_TRACE(version.name);
+        if (!version.cannot_run(s).empty()) continue;
+        DeviceBuffer<float> values(s.m * s.k);
+        DeviceBuffer<std::uint32_t> indices(values.size());
+        DeviceBuffer<std::uint64_t> scratch(version.launcher.scratch_size(s));
+        const course::Inspection seen = course::inspect(
+            [&] {
+                version.launcher.launch({.operands = {.a = {.first = a.matrix(s.m, s.d)},
+                                                      .b = {.first = b.matrix(s.n, s.d)},
+                                                      .op_b = course::Op::kTranspose},
+                                         .k = s.k,
+                                         .values = values.span(),
+                                         .indices = indices.span(),
+                                         .scratch = scratch.span()},
+                                        nullptr);
+            },
+            {.blocks_per_launch = 1024});  // all of them
+        EXPECT_TRUE(course::without_findings(seen));
+        const bool on_wgmma = std::ranges::any_of(seen.kernels, [](const auto& kernel) {
+            return kernel.name.find("list_best_half_wgmma") != std::string::npos;
+        });
+        EXPECT_EQ(on_wgmma, version.name == std::string("half_wgmma"));
+    }
+}
+
+TEST_F(Lesson, NoVersionFor16BitsHasRaces) {
+    expect_clean_halves<__half>();
+    expect_clean_halves<__nv_bfloat16>();
 }
 
 // Nine tiles for each block, all of one row of tiles: blocks publish after 1, 2, 4 and 8 tiles, and

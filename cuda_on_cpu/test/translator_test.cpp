@@ -503,8 +503,9 @@ TEST(HostNames, FunctionsAreNamed) {
         EXPECT_EQ(warnings_of(wrong), 1u) << wrong;
     for (const char* right :
          {"__device__ P p = f;", "__device__ P p[] = {f, g};", "__device__ P p[2]{&f};",
-          "struct S { P p; }; __constant__ S s = {f};", "__device__ void t() { P p = f; }",
-          "void t() { k<f><<<1, 1>>>(); k<1, f>(2); }",
+          "struct S { P p; }; __constant__ S s = {f};",
+          "namespace s __attribute__((visibility(\"default\"))) { enum class E : int { a, f, b }; }",
+          "__device__ void t() { P p = f; }", "void t() { k<f><<<1, 1>>>(); k<1, f>(2); }",
           "void t() { P p = h; decltype(f) q; use(sizeof(f)); }", "void t(P f) { P p = f; }",
           "void t() { auto f = 1; use(f); }", "void t() { s.f = 1; use(s.f); n::f(f_of(1)); }"})
         EXPECT_EQ(warnings_of(right), 0u) << right;

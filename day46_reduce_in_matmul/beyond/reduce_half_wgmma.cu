@@ -1,8 +1,8 @@
 // Day 46, beyond: minima and maxima of products of 16-bit matrices on Hopper, by TMA and wgmma (day
 // 41). The table of versions is in reduce_half.cuh.
 //
-// A tile has 128 x 256 results: two consumer warpgroups with 64 rows each, and a producer, which is
-// one warp. A lane has 64 columns of two rows.
+// A tile has 128 x 256 results: two consumer warpgroups with 64 rows each, and a producer. A lane
+// has 64 columns of two rows.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -29,7 +29,9 @@ constexpr int BN = HalfWgmmaTile::BN;
 constexpr int BK = 64;  // 128 bytes of a row
 constexpr int STAGES = 4;
 constexpr int CONSUMERS = BM / 64;
-constexpr int THREADS = CONSUMERS * WARPGROUP + 32;
+// The producer is a whole warpgroup, of which one thread works: only a warpgroup can give
+// registers.
+constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
 constexpr int ROWS = 2;       // of a lane
 constexpr int COLS = BN / 4;  // of a lane
 
@@ -89,7 +91,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     const auto walk = tiles.walk();
     course::RingPosition<STAGES> at;  // the next stage, and the parity of its phase
     if (static_cast<int>(threadIdx.x) / WARPGROUP == CONSUMERS) {
-        if (threadIdx.x % 32 > 0) return;
+        ptx::registers_decrease<24>();
+        if (threadIdx.x % WARPGROUP > 0) return;
         for (unsigned i = walk.first(); walk.has(i); i = walk.next(i)) {
             const course::Tile tile = walk.at(i);
             const int product = static_cast<int>(tile.product);
@@ -106,6 +109,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         return;
     }
 
+    ptx::registers_increase<240>();
     typename R::State states[ROWS];
 #pragma unroll
     for (int i = 0; i < ROWS; ++i)

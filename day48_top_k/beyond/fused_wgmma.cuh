@@ -16,21 +16,18 @@
 
 #include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/warp.cuh"
 #include "common/tile/distance.cuh"
 #include "common/tile/tf32_wgmma.cuh"
 #include "fused.cuh"
 #include "row_lists.cuh"
+#include "warp_lists.cuh"
 
 namespace day48 {
 
 namespace tf32 = course::tf32;
 
-constexpr int POINTS = tf32::BM;
-constexpr int HALVES = T::BN / POINTS;  // a tile of EqualShares is multiplied in two halves
-constexpr int OF_LANE = POINTS / 4;     // points of a lane, for two queries
-constexpr unsigned kRowsOfWarp = 16;
-static_assert(T::BM == tf32::BN && T::BN % POINTS == 0, "list_best_wgmma: the tiles of EqualShares");
+static_assert(POINTS == tf32::BM && T::BM == tf32::BN,
+              "list_best_wgmma: the halves of a tile of EqualShares");
 
 struct Shared {
     tf32::Ring<3> ring;
@@ -60,15 +57,21 @@ struct LaneCoords {
     tf32::Lane lane;
     course::Tile tile;  // tile.col: of this half
 
-    __device__ std::size_t row(int h) const { return tile.row + lane.col() + h; }
+    __device__ unsigned row_in_tile(int h) const { return static_cast<unsigned>(lane.col() + h); }
+    __device__ std::size_t row(int h) const { return tile.row + row_in_tile(h); }
     __device__ std::size_t col(int i) const { return tile.col + lane.row(i); }
 };
 
-// Row `i` of a warp's rows in the tile, 0 to kRowsOfWarp - 1.
-__device__ inline unsigned row_of_warp(tf32::Lane lane, unsigned i) {
-    lane.g = static_cast<int>(i) / 2;
-    return static_cast<unsigned>(lane.col()) + i % 2;
-}
+// The rows of a warp in the tile, for WarpLists.
+struct RowsOfWarp {
+    tf32::Lane lane;
+
+    __device__ unsigned operator()(unsigned i) const {
+        tf32::Lane other = lane;
+        other.g = static_cast<int>(i) / 2;
+        return static_cast<unsigned>(other.col()) + i % 2;
+    }
+};
 
 // Splitting Inf, or a number that TF32 rounds to Inf, leaves Inf or NaN in the sum. Such a sum is
 // recomputed in FP32.
@@ -91,52 +94,6 @@ __device__ inline void repair(const course::Operands& operands, const LaneCoords
             sums[h][i] = sum;
         }
     }
-}
-
-// Returns values[i]. Indexing by an `i` that is not known at compile time would move the array from
-// registers to local memory. So the function selects a half, then a half of that, and so on.
-template <int N>
-__device__ float value_at(const float (&values)[N], int i) {
-    if constexpr (N == 1) {
-        return values[0];
-    } else {
-        float half[N / 2];
-#pragma unroll
-        for (int j = 0; j < N / 2; ++j)
-            half[j] = (i & N / 2) != 0 ? values[j + N / 2] : values[j];
-        return value_at(half, i);
-    }
-}
-
-// Appends those of a lane's values that are better than the thresholds of their rows. Four lanes
-// have values of the same two rows. Returns whether a list is full.
-__device__ inline bool append_half(const RowLists& lists, RowState& rows, const LaneCoords& at,
-                                   const float (&values)[2][OF_LANE], bool is_whole) {
-    bool is_full = false;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-        const auto row = static_cast<unsigned>(at.lane.col() + h);
-        const float bound = rows.bound[row];
-        bool is_any = false;
-#pragma unroll
-        for (int i = 0; i < OF_LANE; ++i)
-            is_any |= !(values[h][i] >= bound);
-        if (!is_any || at.row(h) >= lists.m) continue;
-        unsigned chosen = 0;
-#pragma unroll
-        for (int i = 0; i < OF_LANE; ++i)
-            chosen |= (!(values[h][i] >= bound) && (is_whole || at.col(i) < lists.n) ? 1u : 0u) << i;
-        const unsigned count = __popc(chosen);
-        const unsigned before = atomicAdd(&rows.listed[row], count);
-        Key* place = lists.list(row) + before;
-#pragma unroll 1
-        for (; chosen != 0; chosen &= chosen - 1) {
-            const int i = __ffs(static_cast<int>(chosen)) - 1;
-            *place++ = key_of(value_at(values[h], i), static_cast<unsigned>(at.col(i)));
-        }
-        is_full |= lists.size.is_full(before + count);
-    }
-    return is_full;
 }
 
 // Idea: `fused` on tensor cores. A warp has whole rows of the tile, so it lists, shortens and
@@ -172,26 +129,13 @@ __global__ void __launch_bounds__(tf32::THREADS, 1)
         });
     }
     tf32::take_registers();
-    const auto each_row = [&](const course::Tile& tile, auto work) {
-        __syncwarp();
-#pragma unroll 1
-        for (unsigned i = 0; i < kRowsOfWarp; ++i) {
-            const unsigned row = row_of_warp(lane, i);
-            if (tile.row + row < lists.m) work(row);
-        }
-        __syncwarp();
-    };
-    const auto read = [&](const course::Tile& tile) {
-        const unsigned i = threadIdx.x % course::kWarpSize;
-        if (i < kRowsOfWarp) read_bound(lists, rows, tile, row_of_warp(lane, i));
-        __syncwarp();
-    };
+    const WarpLists<RowsOfWarp> warp{lists, rows, {lane}};
     int step = 0;
 #pragma unroll 1
     for (unsigned i = first; i <= last; ++i) {
         const course::Tile tile = tiles.at(i);
         const unsigned before = min(i % tiles.across, i - first);  // tiles of this row that are done
-        if (is_time_for_bounds(before)) read(tile);
+        if (is_time_for_bounds(before)) warp.read(tile);
         bool is_full = false;
 #pragma unroll 1
         for (int half = 0; half < HALVES; ++half) {
@@ -208,27 +152,9 @@ __global__ void __launch_bounds__(tf32::THREADS, 1)
                 zero += 0 * values[j % 2][j / 2];
             }
             if (zero != 0) repair(operands, at, values);
-            const bool is_whole = at.tile.col + POINTS <= lists.n;
-            is_whole ? distance.finish<true>(at, values) : distance.finish(at, values);
-            if (sign < 0) {
-#pragma unroll
-                for (int j = 0; j < OF_LANE * 2; ++j)
-                    values[j % 2][j / 2] = -values[j % 2][j / 2];
-            }
-            is_full |= append_half(lists, rows, at, values, is_whole);
+            is_full |= warp.append_half(distance, sign, at, values);
         }
-        is_full = __any_sync(course::kWholeWarp, is_full);
-        const bool ends = i == last || lists.is_last_of_row(tile);
-        if (is_full && !ends) {
-            each_row(tile, [&](unsigned row) { shorten_list(lists, rows, row); });
-        } else if (ends || is_time_for_bounds(before + 1)) {
-            const Publication of(lists, tile);
-            each_row(tile, [&](unsigned row) { publish_bound(lists, rows, of, row); });
-        }
-        if (ends) {
-            read(tile);
-            each_row(tile, [&](unsigned row) { write_piece(lists, rows, tile, row); });
-        }
+        warp.end_tile(tile, before, is_full, i == last);
     }
 }
 

@@ -1,9 +1,12 @@
-// Day 48, beyond: host code of half_lists.cuh, and the list of versions.
+// Day 48, beyond: host code of half_lists.cuh, the choice of half_wgmma, and the list of versions.
 #include <array>
 #include <string>
 
+#include "common/check/require.hpp"
+#include "common/device/cluster_launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "half_lists.cuh"
+#include "half_lists_wgmma.hpp"
 #include "half_top_k.hpp"
 #include "launch_lists.cuh"
 
@@ -30,7 +33,7 @@ void launch_with(const TopKMatmulOf<E>& matmul, const ScratchLayout& layout, cud
 }
 
 template <class E>
-void launch(const TopKMatmulOf<E>& matmul, cudaStream_t stream) {
+ScratchLayout checked_half_layout(const TopKMatmulOf<E>& matmul) {
     const ScratchLayout layout = checked_layout(matmul);
     const course::OperandsOf<E>& operands = matmul.operands;
     course::require(operands.op_a == course::Op::kNone && operands.op_b == course::Op::kTranspose,
@@ -40,12 +43,34 @@ void launch(const TopKMatmulOf<E>& matmul, cudaStream_t stream) {
     course::require(matmul.metric != course::Metric::kDifferences, "top-k matmul: the metric is ",
                     name(matmul.metric), ", which is no product; expected dot, squared_l2 or cosine");
     course::require(operands.k() > 0, "top-k matmul: vectors have 0 numbers; expected at least 1");
+    return layout;
+}
+
+template <class E>
+void launch_mma(const TopKMatmulOf<E>& matmul, cudaStream_t stream) {
+    const ScratchLayout layout = checked_half_layout(matmul);
     const std::string reason = why_not<E, 2>();
     course::require(reason.empty(), "top-k matmul: half_mma ", reason);
     if (layout.rows == 0) return;
     require_scratch(matmul, layout.fused_words());
     why_not<E, 3>().empty() ? launch_with<E, 3>(matmul, layout, stream)
                             : launch_with<E, 2>(matmul, layout, stream);
+}
+
+// `half_mma`, where TMA cannot load the operands.
+template <class E>
+void launch_wgmma(const TopKMatmulOf<E>& matmul, cudaStream_t stream) {
+    const ScratchLayout layout = checked_half_layout(matmul);
+    if (layout.rows == 0) return;
+    if (!why_no_half_wgmma(matmul.operands).empty()) return launch_mma(matmul, stream);
+    require_scratch(matmul, layout.fused_words());
+    launch_with_lists(matmul, layout, stream, [&](const course::Distance& distance, const RowLists& lists) {
+        launch_list_best_half_wgmma(matmul.operands, distance, sign_of(matmul.order), lists, stream);
+    });
+}
+
+std::size_t scratch_size(const TopKShape& shape) {
+    return ScratchLayout(shape).fused_words();
 }
 
 // Not compared with the limit of FP32.
@@ -69,10 +94,14 @@ std::span<const HalfTopK<E>> half_top_k_versions() {
         HalfTopK<E>{
             .name = "half_mma",
             .idea = "mma.sync multiplies 16-bit operands, the epilogue lists what may be among the best",
-            .launcher = {launch<E>,
-                         [](const TopKShape& shape) { return ScratchLayout(shape).fused_words(); }},
+            .launcher = {launch_mma<E>, scratch_size},
             .work = work,
             .constraint = [](const TopKShape&) { return why_not<E, 2>(); }},
+        HalfTopK<E>{.name = "half_wgmma",
+                    .idea = "Hopper: TMA loads, wgmma multiplies, warps list without a barrier",
+                    .launcher = {launch_wgmma<E>, scratch_size},
+                    .work = work,
+                    .constraint = [](const TopKShape&) { return course::why_no_hopper(); }},
     };
     return list;
 }

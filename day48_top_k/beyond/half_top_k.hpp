@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "top_k.hpp"
 
@@ -27,10 +28,15 @@ struct HalfTopKSelector {
     std::size_t (*scratch_size)(const TopKShape& shape);
 };
 
-// "half_mma", from compute capability 8.0 on. E: __half or __nv_bfloat16.
+// "half_mma", from compute capability 8.0 on, and "half_wgmma", for Hopper. E: __half or
+// __nv_bfloat16.
 template <class E>
 using HalfTopK = course::Version<HalfTopKSelector<E>, TopKShape>;
 template <class E>
 std::span<const HalfTopK<E>> half_top_k_versions();
+
+// Why half_wgmma launches the kernel of half_mma for these operands, or "".
+template <class E>
+std::string why_no_half_wgmma(const course::OperandsOf<E>& operands);
 
 }  // namespace day48

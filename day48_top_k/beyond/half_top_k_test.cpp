@@ -8,11 +8,13 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
@@ -32,6 +34,9 @@ using Layout = course::BatchLayout;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr Layout kRows = {.op = Op::kTranspose};  // points are rows of B
+// Vectors of one number whose rows TMA can address: the next seven numbers are NaN.
+constexpr Layout kPaddedTo8 = {.padding = 7};
+constexpr Layout kRowsPaddedTo8 = {.op = Op::kTranspose, .padding = 7};
 
 template <class E>
 std::vector<float> as_floats(std::span<const E> values) {
@@ -165,6 +170,20 @@ TYPED_TEST(HalfTopKTest, ShapesWithManyTies) {
     this->expect_exact({.m = 2, .n = 1024, .d = 4, .k = 1024});
 }
 
+// Rows that TMA can address, so that half_wgmma does not leave them to half_mma: parts of the 64
+// queries of a consumer, of the 256 points of a tile and of the 64 numbers of a step; more steps
+// than there are stages; several products.
+TYPED_TEST(HalfTopKTest, ShapesOfAlignedRows) {
+    for (const std::size_t n : {127, 128, 129})
+        this->expect_exact({.m = 5, .n = n, .d = 8, .k = 33});
+    for (const std::size_t m : {15, 16, 17, 63, 127})
+        this->expect_exact({.m = m, .n = 300, .d = 16, .k = 7, .order = Order::kLargest});
+    for (const std::size_t d : {56, 72, 264, 584})
+        this->expect_exact({.m = 3, .n = 600, .d = d, .k = 100, .metric = Metric::kDot});
+    this->expect_exact({.m = 130, .n = 280, .d = 264, .count = 3, .k = 12});
+    this->expect_exact({.m = 70, .n = 1030, .d = 40, .k = 1024, .order = Order::kLargest});
+}
+
 TYPED_TEST(HalfTopKTest, EveryMetricOfRandomNumbers) {
     for (const Metric metric : {Metric::kDot, Metric::kSquaredL2, Metric::kCosine}) {
         for (const Order order : {Order::kSmallest, Order::kLargest})
@@ -188,8 +207,55 @@ TYPED_TEST(HalfTopKTest, FullListsAndEqualElements) {
     std::vector<float> b(s.n);
     for (std::size_t i = 0; i < s.n; ++i)
         b[i] = static_cast<float>((s.n - 1 - i) / 16);
-    this->expect_right(s, std::vector<float>{1, -1}, b, true);
-    this->expect_right(s, std::vector<float>{0, 0}, b, true);
+    for (const auto& [a_layout, b_layout] :
+         {std::pair{Layout{}, kRows}, std::pair{kPaddedTo8, kRowsPaddedTo8}}) {
+        this->expect_right(s, std::vector<float>{1, -1}, b, true, a_layout, b_layout);
+        this->expect_right(s, std::vector<float>{0, 0}, b, true, a_layout, b_layout);
+    }
+}
+
+// As TopKTest.EqualElementsOfBlocksThatShareARow: each block publishes the threshold 3, and the
+// first one has an element equal to it, in its last tile. The others are 3 + 2^-22, the next float,
+// so that no threshold is between.
+TYPED_TEST(HalfTopKTest, EqualElementsOfBlocksThatShareARow) {
+    const std::size_t blocks = std::min(course::multiprocessors(), 1024u);
+    constexpr std::size_t kShare = 8 * 256;
+    const TopKShape s{.m = 1, .n = blocks * kShare, .d = 2, .k = blocks, .metric = Metric::kDot};
+    std::vector<float> b(s.d * s.n, 3);
+    std::fill_n(b.begin() + static_cast<std::ptrdiff_t>(s.n), s.n, 0x1p-11f);
+    for (std::size_t block = 0; block < blocks; ++block)
+        b[s.n + block * kShare + 5] = 0;
+    b[s.n + kShare - 7] = 0;
+    for (const std::size_t padding : {0, 6})
+        this->expect_right(s, std::vector<float>{1, 0x1p-11f}, b, true, {.padding = padding},
+                           {.op = Op::kTranspose, .padding = padding});
+}
+
+// Blocks that end in the middle of a row of tiles have parts of several rows: a threshold of one
+// row must not be used for another. As TopKTest.BoundsBelongToOneRow.
+TYPED_TEST(HalfTopKTest, BoundsBelongToOneRow) {
+    for (const float of_product : {256.0f, -256.0f}) {
+        const TopKShape s{.m = 72,
+                          .n = 3 * 256,
+                          .d = 8,
+                          .count = std::min<std::size_t>(course::multiprocessors() + 1, 200),
+                          .k = 40,
+                          .metric = Metric::kDot};
+        // The sum is of_product * product + column: numbers that both types hold.
+        std::vector<float> a(s.count * s.m * s.d);
+        std::vector<float> b(s.count * s.d * s.n);
+        for (std::size_t i = 0; i < s.count * s.m; ++i)
+            std::fill_n(a.begin() + static_cast<std::ptrdiff_t>(i * s.d), 3, 1.0f);
+        for (std::size_t product = 0; product < s.count; ++product) {
+            float* const of = b.data() + product * s.d * s.n;
+            for (std::size_t col = 0; col < s.n; ++col) {
+                of[col] = of_product * static_cast<float>(product);
+                of[s.n + col] = static_cast<float>(col / 16 * 16);
+                of[2 * s.n + col] = static_cast<float>(col % 16);
+            }
+        }
+        this->expect_right(s, a, b, true);
+    }
 }
 
 // NaN after all numbers in both orders.
@@ -198,9 +264,35 @@ TYPED_TEST(HalfTopKTest, NanAndInfinity) {
     b[40] = -kInf;
     b[140] = kInf;
     b[100] = b[260] = kNan;
-    for (const Order order : {Order::kSmallest, Order::kLargest})
-        this->expect_right({.m = 2, .n = 300, .d = 1, .k = 300, .metric = Metric::kDot, .order = order},
-                           std::vector<float>{1, 2}, b, true);
+    for (const Order order : {Order::kSmallest, Order::kLargest}) {
+        for (const auto& [a_layout, b_layout] :
+             {std::pair{Layout{}, kRows}, std::pair{kPaddedTo8, kRowsPaddedTo8}})
+            this->expect_right({.m = 2, .n = 300, .d = 1, .k = 300, .metric = Metric::kDot, .order = order},
+                               std::vector<float>{1, 2}, b, true, a_layout, b_layout);
+    }
+}
+
+// half_wgmma leaves to half_mma what TMA cannot load, and nothing else: the tests above would not
+// notice if it left everything.
+TYPED_TEST(HalfTopKTest, WhatHalfWgmmaLeavesToHalfMma) {
+    using E = TypeParam;
+    const auto reason = [](std::size_t d, const Layout& a_layout, const Layout& b_layout) {
+        constexpr std::size_t kCount = 2, kM = 4, kN = 60;
+        course::TestBatch<const E> a(as_halves<E>(integers(kCount * kM * d, 1)), kCount, kM, d, a_layout);
+        course::TestBatch<const E> b(as_halves<E>(integers(kCount * d * kN, 2)), kCount, d, kN, b_layout);
+        return day48::why_no_half_wgmma<E>({a.view(), b.view(), a_layout.op, b_layout.op});
+    };
+    // "" on Hopper.
+    const std::string of_gpu =
+        course::find_version(day48::half_top_k_versions<E>(), "half_wgmma").cannot_run({});
+    EXPECT_EQ(reason(8, {}, kRows), of_gpu);
+    EXPECT_EQ(reason(1, kPaddedTo8, kRowsPaddedTo8), of_gpu);
+    EXPECT_EQ(reason(584, {.padding = 8}, {.op = Op::kTranspose, .padding = 16}), of_gpu);
+    EXPECT_EQ(reason(20, {}, kRows),
+              "A has an address % 16 of 0 and rows that are 40 bytes apart; expected 0 and a multiple of 16");
+    EXPECT_EQ(reason(24, {}, {.op = Op::kTranspose, .misaligned_by = 4}),
+              "B has an address % 16 of 8 and rows that are 48 bytes apart; expected 0 and a multiple of 16");
+    EXPECT_EQ(reason(24, {.pointers = true}, kRows), "A is behind pointers, which only a kernel can read");
 }
 
 TYPED_TEST(HalfTopKTest, RefusesWhatItCannotDo) {
@@ -233,6 +325,11 @@ TYPED_TEST(HalfTopKTest, RefusesWhatItCannotDo) {
         EXPECT_EQ(refused([](auto& matmul) { matmul.metric = Metric::kDifferences; }),
                   "top-k matmul: the metric is differences, which is no product; expected dot, squared_l2 or "
                   "cosine");
+        EXPECT_EQ(refused([](auto& matmul) { matmul.k = 1025; }),
+                  "top-k matmul: k is 1025; expected 1 to 1024");
+        EXPECT_EQ(
+            refused([](auto& matmul) { matmul.scratch = {}; }),
+            "top-k matmul: scratch has 0 elements; expected at least " + std::to_string(scratch.size()));
         EXPECT_EQ(refused([](auto& matmul) { matmul.k = 61; }),
                   "top-k matmul: k is 61, but there are 60 columns of op(B) to choose from; expected at most "
                   "as many");

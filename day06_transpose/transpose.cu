@@ -1,10 +1,12 @@
 // Day 6's host code: checks of arguments and the list of versions. The kernels and their launches
-// are in transpose.cuh and beyond/transpose_any.cuh.
+// are in transpose.cuh, beyond/transpose_any.cuh and beyond/skinny.cuh.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
 
+#include "beyond/skinny.cuh"
 #include "beyond/transpose_any.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
@@ -115,6 +117,21 @@ void move_aligned(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t st
     CUDA_CHECK_LAUNCH();
 }
 
+std::string skinny_constraint(const Problem& problem) {
+    if (std::min(problem.rows, problem.cols) <= kMostFew) return "";
+    return shape_text(problem.rows, problem.cols) + "; this version needs at most 32 rows or 32 columns";
+}
+
+template <class T>
+void move_skinny(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
+    check_arguments(in, out);
+    const std::string reason = skinny_constraint(problem_of(in, out));
+    require(reason.empty(), "transpose: ", reason);
+    if (in.rows() == 0 || in.cols() == 0) return;
+    launch_skinny<T>(in, out, stream);
+    CUDA_CHECK_LAUNCH();
+}
+
 // Each element is read once and written once.
 course::Work work(const Problem& problem) {
     const double bytes = static_cast<double>(problem.rows) * static_cast<double>(problem.cols) *
@@ -149,6 +166,17 @@ std::span<const Transpose> versions() {
          {move_aligned<std::uint32_t, launch_aligned<0>, launch_aligned<8>, kEdge>,
           move_aligned<std::uint16_t, launch_aligned_pairs<0>, launch_aligned_pairs<16>, kPairedRows>},
          work},
+    }};
+    return list;
+}
+
+std::span<const Transpose> skinny_versions() {
+    static const std::array<Transpose, 1> list = {{
+        {"skinny",
+         "long tiles of few rows or columns",
+         {move_skinny<std::uint32_t>, move_skinny<std::uint16_t>},
+         work,
+         skinny_constraint},
     }};
     return list;
 }

@@ -67,6 +67,9 @@ Problem problem_of(course::DeviceMatrix<const T> in, course::DeviceMatrix<T> out
 using Transpose = course::Version<Launcher, Problem>;
 std::span<const Transpose> versions();
 
+// For at most 32 rows or at most 32 columns, beside them.
+std::span<const Transpose> skinny_versions();
+
 // The same on the CPU. Both matrices without padding: in has rows * cols elements, and so has out.
 // Throws std::invalid_argument when they do not.
 void transpose_on_cpu(std::span<const std::uint32_t> in, std::size_t rows, std::size_t cols,

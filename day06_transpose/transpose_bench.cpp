@@ -1,5 +1,6 @@
 // Day 6's program: every version verified and timed on words and on 16-bit elements, beside cuBLAS
 // and a copy of the same bytes.
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -71,9 +72,11 @@ course::Case make_case(const course::Dims& size) {
         return course::verify_exact(got, d.expected, d.rows);
     };
     usual.output(&Inputs::out, verify);
-    usual.versions(day06::versions(), problem, [](const auto& version, Inputs& d, cudaStream_t stream) {
+    const auto launch = [](const auto& version, Inputs& d, cudaStream_t stream) {
         version.launcher(d.in_view(), d.out_view(), stream);
-    });
+    };
+    usual.versions(day06::versions(), problem, launch);
+    if (std::min(size[0], size[1]) <= 32) usual.versions(day06::skinny_versions(), problem, launch);
     if constexpr (sizeof(T) == 4) {
         course::Contestant geam =
             day06::cublas_geam({course::DeviceSpan<const float>::from_device_pointer(
@@ -111,14 +114,20 @@ int main(int argc, char** argv) {
         .day = "day06_transpose",
         .title = "out[col][row] = in[row][col]; size: rows x columns of in",
         .default_size = {401, 999},
-        .bench_sizes = {{1024, 1024}, {8192, 8192}, {4001, 9999}, {1000003, 37}, {37, 1000003}},
+        .bench_sizes = {{1024, 1024},
+                        {8192, 8192},
+                        {4001, 9999},
+                        {1000003, 37},
+                        {37, 1000003},
+                        {10000019, 3},
+                        {3, 10000019}},
         .make_cases = {make_case<std::uint32_t>, make_case<std::uint16_t>},
         .distributions = {
             {.name = "matrices",
              .text = "rows x columns of 32 or 16 bits: any, square, few long rows, many short rows, odd",
              .most = std::size_t{1} << 27,
              .most_on_cpu = 1 << 18,
-             .ours = {day06::versions().back().name},
+             .ours = {"skinny", day06::versions().back().name},
              .draw = random_matrix,
              .beside = course::Role::kLimit}}};
     return course::run_program(program, argc, argv);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "beyond/swizzle.hpp"
@@ -93,7 +94,8 @@ class Lesson : public testing::TestWithParam<Claim> {
         constexpr auto kUnwritten = static_cast<T>(-1);  // as course::is_unwritten() knows it
         const std::vector<T> unwritten(out_offset + rows * cols, kUnwritten);
         DeviceBuffer<T> out{std::span<const T>(unwritten)};
-        const auto& launch = course::find_version(day06::versions(), GetParam().version).launcher;
+        const auto versions = GetParam().version == "skinny" ? day06::skinny_versions() : day06::versions();
+        const auto& launch = course::find_version(versions, GetParam().version).launcher;
         const course::Inspection seen = course::inspect(
             [&] {
                 launch(DeviceMatrix<const T>(in.span(), rows, cols),
@@ -137,6 +139,32 @@ INSTANTIATE_TEST_SUITE_P(Transpose, AnyShape, testing::ValuesIn([] {
                              return claims;
                          }()),
                          version_name);
+
+class Skinny : public Lesson {};
+
+// 3 x 3008 has three tiles, the last one of 320: no request is cut off but the last ones.
+TEST_P(Skinny, MovesWholeSectorsWithoutConflicts) {
+    for (const auto& [rows, cols] : {std::pair<std::size_t, std::size_t>{3, 3008}, {3008, 3}}) {
+        const course::Inspection seen = inspect(rows, cols);
+        const Claim& claim = GetParam();
+        EXPECT_TRUE(on_average(requests(seen, Space::kGlobal, Operation::kLoad), claim.load_sectors,
+                               "load from global memory", "sectors"));
+        EXPECT_TRUE(on_average(requests(seen, Space::kGlobal, Operation::kStore), claim.store_sectors,
+                               "store to global memory", "sectors"));
+        EXPECT_TRUE(on_average(requests(seen, Space::kShared, Operation::kStore), claim.tile_store_wavefronts,
+                               "store to the tile", "wavefronts"));
+        EXPECT_TRUE(on_average(requests(seen, Space::kShared, Operation::kLoad), claim.tile_load_wavefronts,
+                               "load from the tile", "wavefronts"));
+    }
+    for (const std::size_t few : {1, 2, 7, 31, 32}) {
+        inspect(few, 301);
+        inspect(301, few);
+        inspect<std::uint16_t>(few, 301);
+        inspect<std::uint16_t>(301, few);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Transpose, Skinny, testing::Values(Claim{"skinny", 4, 4, 1, 1}), version_name);
 
 // 417 x 1007 leaves the same remainders as 4001 x 9999: rows of `in` are one word shorter than
 // whole sectors, rows of `out` one word longer. A row of `out` lies in 53 sectors.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/bench/machine.hpp"
@@ -196,6 +197,42 @@ TEST_P(VersionTest, RefusesWhatIsNotATranspose) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transpose, VersionTest, course::each_of(day06::versions()), course::VersionName{});
+
+class SkinnyTest : public VersionTest {};
+
+// Each length of the short side, both ways, with several tiles along the long one, and about one.
+TEST_P(SkinnyTest, EachNumberOfRowsAndColumns) {
+    for (std::size_t few = 1; few <= 32; ++few) {
+        const std::size_t tile = 4096 / few / 32 * 32;
+        for (const std::size_t many :
+             {std::size_t{1}, std::size_t{37}, tile - 1, tile, tile + 1, 2 * tile + 3}) {
+            EXPECT_EQ(check({few, many}), 2);
+            EXPECT_EQ(check({many, few}), 2);
+        }
+    }
+}
+
+TEST_P(SkinnyTest, PaddingAndOffsets) {
+    course::Random random(6);
+    for (int round = 0; round < 30; ++round) {
+        Layout layout{1 + random.below(32), 1 + random.below(3000), random.below(9),
+                      random.below(9),      random.below(9),        random.below(9)};
+        if (round % 2 == 1) std::swap(layout.rows, layout.cols);
+        EXPECT_EQ(check(layout), 2);
+    }
+    EXPECT_EQ(check({0, 5}), 2);
+    EXPECT_EQ(check({5, 0}), 2);
+}
+
+TEST_P(SkinnyTest, RefusesWhatIsNotSkinny) {
+    EXPECT_EQ(GetParam()->cannot_run({32, 4000, 4000, 32, 4, false}), "");
+    EXPECT_EQ(GetParam()->cannot_run({4000, 32, 32, 4000, 2, false}), "");
+    EXPECT_EQ(GetParam()->cannot_run({33, 40, 40, 33, 4, true}),
+              "33 x 40; this version needs at most 32 rows or 32 columns");
+}
+
+INSTANTIATE_TEST_SUITE_P(Transpose, SkinnyTest, course::each_of(day06::skinny_versions()),
+                         course::VersionName{});
 
 // --- Constraints ---------------------------------------------------------------------------------
 

@@ -1,11 +1,12 @@
 // Day 12's host code: argument checks, the list of versions. The kernels and their launches are in
-// histogram.cuh, beyond/copies.cuh and beyond/any_bins.cuh.
+// histogram.cuh, beyond/copies.cuh, beyond/any_bins.cuh and beyond/many_bins.cuh.
 #include <array>
 #include <cstdint>
 #include <string>
 
 #include "beyond/any_bins.cuh"
 #include "beyond/copies.cuh"
+#include "beyond/many_bins.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "histogram.cuh"
@@ -77,6 +78,21 @@ std::size_t most_shared_bytes() {
     return static_cast<std::size_t>(bytes);
 }
 
+// Estimates, not measured yet. With more parts, to read the values again takes longer than atomics
+// on the result; with fewer values, a block takes longer to clear its counters than to count.
+constexpr std::size_t kMostParts = 8;
+constexpr std::size_t kFewestValuesForParts = std::size_t{1} << 18;
+
+// Ints in more bins than fit in shared memory.
+void launch_best_of_many_bins(DeviceSpan<const std::int32_t> values, const EqualBins& bins,
+                              std::size_t most_bytes, DeviceSpan<Counter> counts, cudaStream_t stream) {
+    const std::size_t most_bins = most_bytes / sizeof(unsigned);
+    if (counts.size() <= kMostParts * most_bins && values.size() >= kFewestValuesForParts)
+        launch_count_bins_in_parts(values.data(), values.size(), bins, most_bins, counts.data(), stream);
+    else
+        launch_count_bins_cached(values.data(), values.size(), bins, counts.data(), stream);
+}
+
 template <class Value>
 void launch_any_bins(DeviceSpan<const Value> values, Range range, DeviceSpan<Counter> counts,
                      cudaStream_t stream) {
@@ -85,11 +101,43 @@ void launch_any_bins(DeviceSpan<const Value> values, Range range, DeviceSpan<Cou
 
     const EqualBins bins(range, counts.size());
     const std::size_t most_bytes = most_shared_bytes();
-    if (slots_for<Value>(counts.size()) * sizeof(unsigned) <= most_bytes)
-        launch_count_any_bins(values.data(), values.size(), bins, most_bytes, counts.data(), stream);
-    else
-        launch_count_any_bins_in_global(values.data(), values.size(), bins, counts.data(), stream);
+    if constexpr (sizeof(Value) != 1) {
+        if (slots_for<Value>(counts.size()) * sizeof(unsigned) > most_bytes) {
+            launch_best_of_many_bins(values, bins, most_bytes, counts, stream);
+            return;
+        }
+    }
+    launch_count_any_bins(values.data(), values.size(), bins, most_bytes, counts.data(), stream);
     CUDA_CHECK_LAUNCH();
+}
+
+// The versions for ints in many bins.
+enum class ManyBins { kInResult, kInParts, kCached };
+
+template <ManyBins kHow>
+void launch_many_bins(DeviceSpan<const std::int32_t> values, Range range, DeviceSpan<Counter> counts,
+                      cudaStream_t stream) {
+    check_arguments(values, range, counts);
+    if (!begin(values, counts, stream)) return;
+
+    const EqualBins bins(range, counts.size());
+    if constexpr (kHow == ManyBins::kInResult) {
+        launch_count_bins_in_result(values.data(), values.size(), bins, counts.data(), stream);
+    } else if constexpr (kHow == ManyBins::kInParts) {
+        launch_count_bins_in_parts(values.data(), values.size(), bins, most_shared_bytes() / sizeof(unsigned),
+                                   counts.data(), stream);
+    } else {
+        launch_count_bins_cached(values.data(), values.size(), bins, counts.data(), stream);
+    }
+    CUDA_CHECK_LAUNCH();
+}
+
+std::string why_not_ints(const Problem& problem) {
+    return problem.value_bytes == 4 ? "" : "it counts ints; any_bins counts bytes";
+}
+
+void no_bytes(DeviceSpan<const std::uint8_t>, Range, DeviceSpan<Counter>, cudaStream_t) {
+    require(false, "histogram: it counts ints; any_bins counts bytes");
 }
 
 // The values are read and the counters written. Counting is not a floating-point operation.
@@ -121,6 +169,20 @@ std::span<const Histogram> versions() {
          "lane_copies for bytes and ints, any range and any bins",
          {launch_any_bins, launch_any_bins},
          work},
+    }};
+    return list;
+}
+
+std::span<const Histogram> many_bins_versions() {
+    const auto ints = [](const char* name, const char* idea, LauncherOf<std::int32_t> launch) {
+        return Histogram{name, idea, {no_bytes, launch}, work, why_not_ints};
+    };
+    static const std::array<Histogram, 3> list{{
+        ints("many_bins_in_result", "each value adds to the result", launch_many_bins<ManyBins::kInResult>),
+        ints("many_bins_in_parts", "blocks count a part of the bins each",
+             launch_many_bins<ManyBins::kInParts>),
+        ints("many_bins_cached", "frequent bins are counted in shared memory",
+             launch_many_bins<ManyBins::kCached>),
     }};
     return list;
 }

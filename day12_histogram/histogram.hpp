@@ -64,6 +64,10 @@ struct Problem {
 using Histogram = course::Version<Launcher, Problem>;
 std::span<const Histogram> versions();
 
+// Three ways to count ints in more bins than a block's shared memory has room for; any_bins chooses
+// between the last two. They count ints in any number of bins, and no bytes.
+std::span<const Histogram> many_bins_versions();
+
 // The reference: the formula above in plain loops, with OpenMP.
 void histogram_on_cpu(std::span<const std::uint8_t> values, Range range, std::span<Counter> counts);
 void histogram_on_cpu(std::span<const std::int32_t> values, Range range, std::span<Counter> counts);

@@ -1,6 +1,7 @@
 // Day 12's program: every version verified and timed on bytes that are spread evenly, all equal and
 // skewed, and on ints.
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ using course::DeviceBuffer;
 using day12::Counter;
 using day12::Distribution;
 using day12::Range;
+
+constexpr std::size_t kManyBins = 4096;  // from here on, the versions for many bins run beside any_bins
+constexpr std::size_t kFewestInManyBins = std::size_t{1} << 20;
 
 template <class Value>
 struct Data {
@@ -62,9 +66,12 @@ course::Case make_case(const std::string& problem, std::size_t n, Distribution d
     usual.also_spoil([](Inputs& data) { data.cub_counts_device.spoil(); });
     // The other versions refuse ints: their 256 counters are indexed by the byte itself.
     const auto versions = sizeof(Value) == 1 ? day12::versions() : day12::versions().last(1);
-    usual.versions(versions, shape, [](const auto& version, Inputs& data, cudaStream_t stream) {
+    const auto launch = [](const auto& version, Inputs& data, cudaStream_t stream) {
         version.launcher(data.device.span(), data.range, data.counts_device.span(), stream);
-    });
+    };
+    usual.versions(versions, shape, launch);
+    // What any_bins chooses from, and what it did before.
+    if (bins >= kManyBins) usual.versions(day12::many_bins_versions(), shape, launch);
     course::Contestant cub =
         day12::cub_histogram(usual.data->device.span(), range, usual.data->cub_counts_device.span());
     cub.work = work;
@@ -98,13 +105,37 @@ course::Case ints_case(const course::Dims& size) {
                                    Distribution::kUniform, {-1000000, 1000000}, 1024);
 }
 
+// As many bytes, in ints in many bins. With few values this would time how counters are cleared.
+course::Case many_bins_case(const course::Dims& size, Distribution distribution, std::size_t bins) {
+    const std::size_t n = course::only_extent(size, "bytes") / sizeof(std::int32_t);
+    if (n < kFewestInManyBins) return {};
+    return make_case<std::int32_t>("histogram " + std::to_string(n) + " ints " +
+                                       std::string(name(distribution)) + ", " + std::to_string(bins) +
+                                       " bins",
+                                   n, distribution, {-(1 << 21), 1 << 21}, bins);
+}
+
+std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
+    std::vector<std::function<course::Case(const course::Dims&)>> cases;
+    for (const Distribution distribution :
+         {Distribution::kUniform, Distribution::kSingleValued, Distribution::kZipf})
+        cases.push_back([=](const course::Dims& size) { return bytes_case(size, distribution); });
+    cases.push_back(ints_case);
+    for (const std::size_t bins : {std::size_t{4096}, std::size_t{1} << 16, std::size_t{1} << 20})
+        for (const Distribution distribution : {Distribution::kUniform, Distribution::kSingleValued,
+                                                Distribution::kZipf, Distribution::kSorted})
+            cases.push_back(
+                [=](const course::Dims& size) { return many_bins_case(size, distribution, bins); });
+    return cases;
+}
+
 course::RandomProblem random_histogram(course::Draw& draw) {
     const auto [kind, size] = course::draw_length(draw);
     const std::size_t n = size[0];
     const auto distribution = draw.one_of(day12::kDistributions);
     const bool bytes = draw.one_of({true, false});
     const std::size_t bins = bytes ? draw.one_of<std::size_t>({draw.log_uniform(2, 256), 256})
-                                   : std::max<std::size_t>(draw.jittered(draw.log_uniform(2, 65536)), 2);
+                                   : std::max<std::size_t>(draw.jittered(draw.log_uniform(2, 1 << 20)), 2);
     const std::string text = std::to_string(n) + (bytes ? " bytes " : " ints ") +
                              std::string(name(distribution)) + ", " + std::to_string(bins) + " bins";
     // Ints have as many values as bins, or more.
@@ -121,19 +152,15 @@ course::RandomProblem random_histogram(course::Draw& draw) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const auto bytes = [](Distribution distribution) {
-        return [distribution](const course::Dims& size) { return bytes_case(size, distribution); };
-    };
     const course::Program program{
         .day = "day12_histogram",
         .title = "how many of n bytes (or n/4 ints) fall into each bin",
         .default_size = {1 << 20},
         .bench_sizes = {{1 << 28}},
-        .make_cases = {bytes(Distribution::kUniform), bytes(Distribution::kSingleValued),
-                       bytes(Distribution::kZipf), ints_case},
+        .make_cases = all_cases(),
         .distributions = {{.name = "histograms",
                            .text =
-                               "n bytes or ints in 2 to 65,536 bins, uniform, one value, zipf, runs, sorted: "
+                               "n bytes or ints in 2 to 2^20 bins, uniform, one value, zipf, runs, sorted: "
                                "any n, tiny, large",
                            .most = std::size_t{1} << 27,
                            .most_on_cpu = 1 << 18,

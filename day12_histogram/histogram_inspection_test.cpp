@@ -41,6 +41,24 @@ TEST_F(Lesson, NoVersionHasRaces) {
     }
 }
 
+// One part and two of them; a cache with room for all bins, and for few.
+TEST_F(Lesson, NoVersionForManyBinsHasRaces) {
+    constexpr day12::Range kRange = {.lower = -100000, .upper = 100000};
+    DeviceBuffer<day12::Counter> counts(60000);
+    for (const Distribution distribution :
+         {Distribution::kSingleValued, Distribution::kZipf, Distribution::kUniform}) {
+        const auto values = day12::make_values<std::int32_t>(9001, distribution, kRange, 12);
+        const DeviceBuffer<std::int32_t> in{std::span(values)};
+        for (const day12::Histogram& version : day12::many_bins_versions()) {
+            for (const std::size_t bins : {std::size_t{300}, counts.size()}) {
+                SCOPED_TRACE(std::string(version.name) + ", " + std::to_string(bins) + " bins");
+                EXPECT_NO_RACES(
+                    [&] { version.launcher(in.span(), kRange, counts.span().subspan(0, bins), nullptr); });
+            }
+        }
+    }
+}
+
 TEST_F(Lesson, ACopyPerLaneHasNoBankConflictsWhateverTheData) {
     for (const Distribution distribution : day12::kDistributions) {
         SCOPED_TRACE(name(distribution));

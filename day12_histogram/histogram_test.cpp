@@ -17,6 +17,7 @@
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/large_array.hpp"
@@ -230,6 +231,102 @@ TEST_P(AnyBinsTest, RandomShapes) {
                      range, bins, what, offset);
         expect_right(day12::make_values<std::uint8_t>(n, Distribution::kRuns, day12::kAllBytes, seed), range,
                      bins, what, offset);
+    }
+}
+
+// What counts ints in many bins, in few of them as well.
+class ManyBinsTest : public VersionTest {};
+INSTANTIATE_TEST_SUITE_P(DayTwelve, ManyBinsTest, course::each_of(day12::many_bins_versions()),
+                         course::VersionName());
+
+TEST_P(ManyBinsTest, AllSizesAndDistributions) {
+    std::vector<std::size_t> sizes(std::begin(kSizes), std::end(kSizes));
+    for (const std::size_t tile : std::initializer_list<std::size_t>{8192, 16384}) {
+        for (const std::size_t n : {tile - 1, tile, tile + 1, 2 * tile + 1})
+            sizes.push_back(n);
+    }
+    for (const std::size_t n : sizes) {
+        for (const Distribution distribution : day12::kDistributions) {
+            expect_right(day12::make_values<std::int32_t>(n, distribution, kTwoMillion, kSeed), kTwoMillion,
+                         1 + n / 3, std::string(name(distribution)), n % 4);
+        }
+    }
+}
+
+// Every bin has a value, also the first and the last of each part; others are outside the range.
+// 200,003 is prime: the last part is smaller than the others.
+TEST_P(ManyBinsTest, EachBinOnce) {
+    for (const std::size_t bins : std::initializer_list<std::size_t>{58111, 58112, 58113, 65536, 200003}) {
+        std::vector<std::int32_t> values(bins + 200);
+        std::iota(values.begin(), values.end(), -100);
+        expect_right(values, {0, static_cast<std::int64_t>(bins)}, bins, "each bin once");
+    }
+}
+
+// A block has many tiles. The cache, which is emptied after 16 of them, is emptied twice, and has
+// room for few of the bins.
+TEST_P(ManyBinsTest, MoreThanOneRound) {
+    const bool has_cache = GetParam()->name == "many_bins_cached";
+    const std::size_t resident = std::size_t{4} * course::multiprocessors();  // blocks of 512 threads
+    const std::size_t n = has_cache ? resident * 17 * 8192 + 5 : 500009;
+    for (const Distribution distribution :
+         {Distribution::kUniform, Distribution::kSingleValued, Distribution::kSorted}) {
+        expect_right(day12::make_values<std::int32_t>(n, distribution, kTwoMillion, kSeed), kTwoMillion,
+                     distribution == Distribution::kUniform ? std::size_t{1} << 20 : 65536,
+                     std::string(name(distribution)));
+    }
+}
+
+TEST_P(ManyBinsTest, ValuesOutsideAreNotCounted) {
+    const std::vector<std::int32_t> values =
+        day12::make_values<std::int32_t>(20011, Distribution::kUniform, {-3000, 3000}, kSeed);
+    for (const Range range : {Range{-1000, 1000}, Range{2999, 5000}, Range{100, 101}, Range{-9000, -8000}}) {
+        for (const std::size_t bins : std::initializer_list<std::size_t>{1, 40, 70000})
+            expect_right(values, range, bins,
+                         "[" + std::to_string(range.lower) + ", " + std::to_string(range.upper) + ")");
+    }
+    expect_right(values, day12::kAllInts, 70000, "all ints");
+}
+
+TEST_P(ManyBinsTest, RefusesBytes) {
+    DeviceBuffer<std::uint8_t> values{std::vector<std::uint8_t>(16)};
+    GuardedBuffer<Counter> counts(256);
+    const std::string reason = "it counts ints; any_bins counts bytes";
+    EXPECT_EQ(GetParam()->cannot_run({.size = 16, .value_bytes = 1, .bins = 256}), reason);
+    EXPECT_EQ(GetParam()->cannot_run({.size = 16, .value_bytes = 4, .bins = 256}), "");
+    try {
+        GetParam()->launcher(values.span(), day12::kAllBytes, counts.span(), nullptr);
+        ADD_FAILURE() << "accepted bytes";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_EQ(error.what(), "histogram: " + reason);
+    }
+}
+
+// More than 2^32 ints of one value. 17 GB.
+TEST_P(ManyBinsTest, MoreValuesThan32BitsCount) {
+    const std::size_t n = (std::size_t{1} << 32) + 100003;
+    if (const std::string reason = course::why_not_so_large(n * sizeof(std::int32_t)); !reason.empty())
+        GTEST_SKIP() << reason;
+    DeviceBuffer<std::int32_t> values(n);
+    CUDA_CHECK(cudaMemset(values.data(), 0, values.bytes()));
+    CUDA_CHECK(cudaMemset(values.data() + n - 1009, 1, 1009 * sizeof(std::int32_t)));
+    std::vector<Counter> expected(100000);
+    expected[50000] = n - 1009;
+    expected[50000 + 0x01010101 / 42950] = 1009;  // 2^32 / 100,000 is 42,949.67: 16,843,009 is of bin 392
+    GuardedBuffer<Counter> counts(100000);
+    GetParam()->launcher(values.span(), day12::kAllInts, counts.span(), nullptr);
+    const course::VerifyResult result = course::verify_exact(counts.to_host(), expected);
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
+// Few values and many, in as many parts as any_bins takes and in more.
+TEST_P(AnyBinsTest, ManyBins) {
+    for (const std::size_t n : {5003, 300007}) {
+        for (const std::size_t bins : std::initializer_list<std::size_t>{58111, 65536, 464888, 600011}) {
+            for (const Distribution distribution : {Distribution::kSingleValued, Distribution::kUniform})
+                expect_right(day12::make_values<std::int32_t>(n, distribution, kTwoMillion, kSeed),
+                             kTwoMillion, bins, std::string(name(distribution)));
+        }
     }
 }
 

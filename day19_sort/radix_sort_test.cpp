@@ -318,23 +318,52 @@ TYPED_TEST(SegmentSort, NoKeysAndNoSegments) {
     expect_segments_sorted<TypeParam>({0, 0, 0}, "no key");
 }
 
-// Around what a warp sorts, each group of a thread's keys, and both tiles of a block.
+// Around what a warp sorts, alone and with others, each group of a thread's keys, and both tiles of
+// a block.
 TYPED_TEST(SegmentSort, EachKindOfLength) {
     expect_segments_sorted<TypeParam>({31, 32, 33, 0, 255, 256, 257, 1023, 1024, 1025, 2049, 4096, 5119},
                                       "short");
     expect_segments_sorted<TypeParam>({5120, 1, 5121, 10239, 0, 10240}, "medium");
 }
 
-// A block looks at 32 segments at a time, and sorts those of its length one after the other.
-TYPED_TEST(SegmentSort, SeveralOfABlock) {
+// A row of a warp has 32 keys: segments that fill it, that do not fit any more, empty ones between.
+TYPED_TEST(SegmentSort, RowsOfTinyOnes) {
+    expect_segments_sorted<TypeParam>({32}, "a row");
+    expect_segments_sorted<TypeParam>(std::vector<std::uint64_t>(32, 32), "32 rows");
+    expect_segments_sorted<TypeParam>(std::vector<std::uint64_t>(33, 17), "a row each");
+    expect_segments_sorted<TypeParam>(std::vector<std::uint64_t>(100, 1), "one key each");
+    expect_segments_sorted<TypeParam>({0, 16, 0, 16, 0, 1, 0, 31, 2, 0, 0, 30, 3, 0}, "exact rows");
+    for (std::uint64_t length = 1; length <= 33; ++length) {
+        std::vector<std::uint64_t> lengths(40, length);
+        lengths[length] = 0;
+        lengths[7] = 33;  // of another kind, between them
+        expect_segments_sorted<TypeParam>(lengths, "of " + std::to_string(length));
+    }
+}
+
+// More segments on a list than the grid has warps or blocks.
+TYPED_TEST(SegmentSort, SeveralOfAWarpAndOfABlock) {
+    if (course::is_cpu_stand_in() && !std::is_same_v<TypeParam, std::uint32_t>)
+        GTEST_SKIP() << "on a CPU for one kind of key";
     const std::size_t blocks = std::size_t{64} * course::multiprocessors();
-    std::vector<std::uint64_t> lengths(33 * blocks + 5, 1);
-    // Of block 3: neighbours in one look, the last of it, and the first of the next one.
-    for (const std::size_t looked : {0, 1, 7, 31, 32})
-        lengths[looked * blocks + 3] = 300 + looked;
-    lengths[33 * blocks + 4] = 5121;
-    lengths[32 * blocks + 4] = 6000;
-    expect_segments_sorted<TypeParam>(lengths, "33 segments for each block");
+    std::vector<std::uint64_t> lengths(8 * blocks + 5, 33);
+    expect_segments_sorted<TypeParam>(lengths, "several for each warp");
+    lengths.assign(blocks + 3, 257);
+    expect_segments_sorted<TypeParam>(lengths, "several for each block");
+}
+
+// Any lengths beside each other, so that a warp of the first kernel sees all kinds.
+TYPED_TEST(SegmentSort, MixedLengths) {
+    Random random(31);
+    std::vector<std::uint64_t> lengths(700);
+    for (std::uint64_t& length : lengths)
+        length = random.below(1U << random.below(10));
+    lengths[40] = 5121;
+    lengths[45] = 10241;
+    lengths[63] = 256;
+    lengths[64] = 5120;
+    lengths.back() = 32;
+    expect_segments_sorted<TypeParam>(lengths, "mixed");
 }
 
 // Together with others they must not take their places.
@@ -347,7 +376,7 @@ TYPED_TEST(SegmentSort, LongOnesAmongOthers) {
     expect_segments_sorted<TypeParam>(lengths, "one long among 299");
 }
 
-// More segments than list_long_segments has threads: a thread looks at several.
+// Few of them have any keys.
 using ManySegments = course::DeviceTest;
 
 TEST_F(ManySegments, LongOnesAmongAMillionEmptyOnes) {

@@ -200,12 +200,13 @@ course::Case radix_case(const std::string& name, const std::string& dtype, const
 
 // --- Segments ------------------------------------------------------------------------------------
 
-// Of 0 to 2 * `mean` keys, each length as likely, or each magnitude.
-enum class Lengths { kAlike, kMixed };
+// Of 0 to 2 * `mean` keys, each length as likely, or each magnitude, or a few that are much longer.
+enum class Lengths { kAlike, kMixed, kFewLong };
 
 std::uint32_t next_length(course::Random& random, std::size_t mean, Lengths lengths) {
     const auto most = static_cast<std::uint32_t>(2 * mean);
-    if (lengths == Lengths::kAlike) return random.below(most + 1);
+    if (lengths == Lengths::kFewLong && random.below(4096) == 0) return random.below(1 << 18);
+    if (lengths != Lengths::kMixed) return random.below(most + 1);
     return random.below((most >> random.below(static_cast<std::uint32_t>(std::bit_width(most)))) + 1);
 }
 
@@ -242,7 +243,8 @@ course::Case segments_case(std::size_t mean, const course::Dims& size, Lengths l
     const std::size_t n = course::only_extent(size, "keys");
     const std::string name = lengths == Lengths::kMixed
                                  ? "mixed segments of up to " + std::to_string(2 * mean)
-                                 : "segments of " + std::to_string(mean);
+                                 : "segments of " + std::to_string(mean) +
+                                       (lengths == Lengths::kFewLong ? " and a few long ones" : "");
     course::UsualCase<SegmentData> usual(name + " " + std::to_string(n), "uint32",
                                          std::make_shared<SegmentData>(mean, n, lengths));
     usual.output_in_place(&SegmentData::out, [](SegmentData& d) { return d.expected.verify(d.out); });
@@ -261,8 +263,8 @@ course::Case segments_case(std::size_t mean, const course::Dims& size, Lengths l
     return usual.result;
 }
 
-constexpr std::size_t kSegmentsMeans[] = {100, 3000, 50000};
-constexpr std::size_t kSegmentsCases = std::size(kSegmentsMeans);
+constexpr std::size_t kSegmentsMeans[] = {4, 100, 3000, 50000};
+constexpr std::size_t kSegmentsCases = std::size(kSegmentsMeans) + 2;
 
 std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     std::vector<std::function<course::Case(const course::Dims&)>> cases;
@@ -280,6 +282,8 @@ std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     cases.push_back([](const auto& size) { return radix_case<float, false>("floats", "float", size); });
     for (const std::size_t mean : kSegmentsMeans)
         cases.push_back([mean](const auto& size) { return segments_case(mean, size); });
+    cases.push_back([](const auto& size) { return segments_case(10000, size, Lengths::kMixed); });
+    cases.push_back([](const auto& size) { return segments_case(4, size, Lengths::kFewLong); });
     return cases;
 }
 
@@ -294,9 +298,10 @@ course::RandomProblem random_sort(course::Draw& draw) {
 course::RandomProblem random_segments(course::Draw& draw) {
     const std::size_t n = draw.jittered(draw.log_uniform(1, draw.limit()));
     const std::size_t mean = draw.log_uniform(1, std::min<std::size_t>(n, 1 << 20));
-    const auto lengths = draw.one_of({Lengths::kAlike, Lengths::kMixed});
+    const auto lengths = draw.one_of({Lengths::kAlike, Lengths::kMixed, Lengths::kFewLong});
     std::string kind = mean < 32 ? "tiny segments" : mean < 4096 ? "segments" : "long segments";
     if (lengths == Lengths::kMixed) kind += ", mixed";
+    if (lengths == Lengths::kFewLong) kind += ", a few long ones";
     return {kind, {n, mean}, [n, mean, lengths] { return segments_case(mean, {n}, lengths); }};
 }
 
@@ -318,7 +323,8 @@ int main(int argc, char** argv) {
              .ours = {"onesweep", "sort_keys", "sort_pairs"},
              .draw = random_sort},
             {.name = "segmented sorts",
-             .text = "n keys in segments of 1 to 1,048,576 on average, of like or of mixed lengths",
+             .text = "n keys in segments of 1 to 1,048,576 on average, of like or of mixed lengths, "
+                     "or with a few long ones among them",
              .most = std::size_t{1} << 26,
              .most_on_cpu = 1 << 15,
              .ours = {"sort_segments"},

@@ -77,13 +77,13 @@ TEST_F(Lesson, NoVersionHasRaces) {
     }
 }
 
-// Two tiles of each; and segments of each kind: of a warp, of a block, short and medium, and a long
-// one.
+// Two tiles of each; and segments of each kind: of rows, of a warp, of a block, short and medium,
+// and a long one.
 TEST_F(Lesson, PairsLongKeysAndSegmentsHaveNoRaces) {
     constexpr auto kUp = day19::Direction::kAscending;
     constexpr std::size_t kPairs = 10241;
     constexpr std::size_t kLongKeys = 6145;
-    const std::vector<std::uint64_t> offsets = {0, 100, 5100, 11100, 21341};
+    const std::vector<std::uint64_t> offsets = {0, 3, 3, 23, 55, 100, 200, 5200, 11200, 21441};
     const std::vector<Key> keys(offsets.back(), 7);
     const DeviceBuffer<Key> in{std::span<const Key>(keys)};
     const DeviceBuffer<std::uint64_t> long_keys{

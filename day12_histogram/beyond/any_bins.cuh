@@ -138,21 +138,4 @@ void launch_count_any_bins(const Value* values, std::size_t n, const EqualBins& 
                    counts);
 }
 
-// Idea: bins that do not fit in shared memory are counted in the result itself.
-template <class Value>
-__global__ void count_any_bins_in_global(const Value* values, std::size_t n, EqualBins bins,
-                                         Counter* counts) {
-    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
-    if (i >= n) return;
-    const unsigned bin = bins.bin(static_cast<unsigned>(values[i]));
-    if (bin < bins.count) atomicAdd(counts + bin, 1);
-}
-
-template <class Value>
-void launch_count_any_bins_in_global(const Value* values, std::size_t n, const EqualBins& bins,
-                                     Counter* counts, cudaStream_t stream) {
-    const unsigned blocks = course::blocks_for(n, kBlock);
-    count_any_bins_in_global<<<blocks, kBlock, 0, stream>>>(values, n, bins, counts);
-}
-
 }  // namespace day12

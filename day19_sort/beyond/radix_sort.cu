@@ -1,6 +1,7 @@
 // The host code of the radix sorts by digits of eight bits: argument checks and the row of passes.
 // The kernels and their launches are in onesweep.cuh and segments.cuh.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <type_traits>
 
@@ -102,15 +103,37 @@ BitsOf<Key>* bits(Key* keys) {
     return reinterpret_cast<BitsOf<Key>*>(keys);
 }
 
+// Words of the workspace for segments: the sums of the long ones, a count for each list (two in a
+// word), the long ones, the lists. `n`: the most keys.
+constexpr std::size_t kSegmentSums = 4;
+constexpr std::array<std::size_t, kSegmentLists + 1> kKinds = {kTinySegment, kSmallSegment, kShortSegment,
+                                                               kMediumSegment};
+
+std::size_t words_for_segments(std::size_t n) {
+    std::size_t numbers = 0;
+    for (int k = 0; k < kSegmentLists; ++k)
+        numbers += n / (kKinds[k] + 1);
+    return kSegmentSums + 2 * (n / (kMediumSegment + 1)) + ceil_div<std::size_t>(numbers, 2);
+}
+
+SegmentsByKind kinds_in(RadixWorkspace& workspace, std::size_t n) {
+    Count* const words = workspace.segment_words();
+    auto* const counts = reinterpret_cast<unsigned*>(words + 2);
+    SegmentsByKind kinds{};
+    kinds.longs = {
+        .list = reinterpret_cast<LongSegment*>(words + kSegmentSums), .word = words, .keys = words + 1};
+    auto* numbers = reinterpret_cast<std::uint32_t*>(words + kSegmentSums + 2 * (n / (kMediumSegment + 1)));
+    for (int k = 0; k < kSegmentLists; ++k) {
+        kinds.lists[k] = {.numbers = numbers, .count = counts + k, .more = kKinds[k], .most = kKinds[k + 1]};
+        numbers += n / (kKinds[k] + 1);
+    }
+    return kinds;
+}
+
 // The host has only upper bounds for the numbers of long segments and of their keys. The kernels
 // read the numbers on the device.
-void sort_long_segments(const Segments& all, std::size_t n, RadixWorkspace& workspace, cudaStream_t stream) {
-    const LongSegments longs{.list = reinterpret_cast<LongSegment*>(workspace.long_segments() + 2),
-                             .word = workspace.long_segments(),
-                             .keys = workspace.long_segments() + 1};
-    CUDA_CHECK(cudaMemsetAsync(workspace.long_segments(), 0, 2 * sizeof(Count), stream));
-    launch_list_long_segments(all, longs, stream);
-    CUDA_CHECK_LAUNCH();
+void sort_long_segments(const Segments& all, const LongSegments& longs, std::size_t n,
+                        RadixWorkspace& workspace, cudaStream_t stream) {
     auto* const joined = static_cast<std::uint64_t*>(workspace.keys());
     auto* const other = joined + n;
     launch_join_long_segments(all, longs, joined, n, stream);
@@ -145,7 +168,7 @@ RadixWorkspace::RadixWorkspace(std::size_t capacity, std::size_t key_bytes, bool
       values_(with_values ? std::max<std::size_t>(capacity, 1) : 0),
       totals_(kMostPasses * kBins + kMostPasses / 2),
       words_(tiles_of(capacity, key_bytes) * kBins),
-      long_segments_(2 + 2 * (capacity / 2 / kMediumSegment)) {}
+      segment_words_(key_bytes == 8 ? words_for_segments(capacity / 2) : 0) {}
 
 template <class Key>
 void sort_keys(DeviceSpan<const Key> in, DeviceSpan<Key> out, Direction direction, RadixWorkspace& workspace,
@@ -204,11 +227,18 @@ void sort_segments(DeviceSpan<const Key> in, DeviceSpan<const std::uint64_t> off
                        .offsets = offsets.data(),
                        .count = segments,
                        .code = key_code<Key>(direction)};
-    launch_sort_segments_by_warps(all, stream);
+    const SegmentsByKind kinds = kinds_in(workspace, n);
+    CUDA_CHECK(cudaMemsetAsync(workspace.segment_words(), 0, kSegmentSums * sizeof(Count), stream));
+    launch_sort_tiny_segments(all, kinds, stream);
     CUDA_CHECK_LAUNCH();
-    if (n > kTinySegment) launch_sort_segments_by_blocks<kShortEach, kTinySegment>(all, stream);
-    if (n > kShortSegment) launch_sort_segments_by_blocks<kMediumEach, kShortSegment>(all, stream);
-    if (n > kMediumSegment) sort_long_segments(all, n, workspace, stream);
+    const auto& [small, of_short, of_medium] = kinds.lists;
+    if (n > small.more) {
+        launch_sort_segments_by_warps(all, small, n, stream);
+        CUDA_CHECK_LAUNCH();
+    }
+    if (n > of_short.more) launch_sort_segments_by_blocks<kShortEach>(all, of_short, n, stream);
+    if (n > of_medium.more) launch_sort_segments_by_blocks<kMediumEach>(all, of_medium, n, stream);
+    if (n > kMediumSegment) sort_long_segments(all, kinds.longs, n, workspace, stream);
 }
 
 void radix_8bit(DeviceSpan<const Key> in, DeviceSpan<Key> out, Workspace& workspace, cudaStream_t stream) {

@@ -44,7 +44,7 @@ class RadixWorkspace {
     std::uint32_t* values() { return values_.data(); }
     unsigned long long* totals() { return totals_.data(); }                // of 8 digits, and 8 tickets
     unsigned long long* words() { return words_.data(); }                  // 256 for each tile
-    unsigned long long* long_segments() { return long_segments_.data(); }  // two sums, and a list
+    unsigned long long* segment_words() { return segment_words_.data(); }  // sums, and lists of segments
 
   private:
     std::size_t capacity_;
@@ -54,7 +54,7 @@ class RadixWorkspace {
     course::DeviceBuffer<std::uint32_t> values_;
     course::DeviceBuffer<unsigned long long> totals_;
     course::DeviceBuffer<unsigned long long> words_;
-    course::DeviceBuffer<unsigned long long> long_segments_;
+    course::DeviceBuffer<unsigned long long> segment_words_;
 };
 
 // Enqueues the sort of `in` to `out` on `stream`: as many keys, and no overlap. Key is
@@ -74,9 +74,10 @@ void sort_pairs(course::DeviceSpan<const Key> in, course::DeviceSpan<const std::
 
 // Sorts each segment by itself: segment s has the keys offsets[s] to offsets[s + 1] - 1. Offsets
 // ascend from 0 to the number of keys, which is not checked; segments may be empty. `offsets` and
-// `out` do not overlap. A block sorts a segment of up to 10,240 keys in shared memory; longer ones
-// are sorted together, as pairs of segment and key. So the workspace is for keys of 8 bytes, and
-// for twice as many. Key has 32 bits.
+// `out` do not overlap. A warp sorts many segments of up to 32 keys together, or one of up to 256;
+// a block sorts one of up to 10,240 keys in shared memory; longer ones are sorted together, as
+// pairs of segment and key. So the workspace is for keys of 8 bytes, and for twice as many. Key has
+// 32 bits.
 template <class Key>
 void sort_segments(course::DeviceSpan<const Key> in, course::DeviceSpan<const std::uint64_t> offsets,
                    course::DeviceSpan<Key> out, Direction direction, RadixWorkspace& workspace,

@@ -92,6 +92,7 @@ template void check_operands(const OperandsOf<__nv_bfloat16>&, std::string_view)
 template void check_operands(const OperandsOf<__half>&, std::string_view);
 template void check_output(const OperandsOf<float>&, const Batch<float>&, std::string_view);
 template void check_output(const OperandsOf<__nv_bfloat16>&, const Batch<float>&, std::string_view);
+template void check_output(const OperandsOf<__half>&, const Batch<float>&, std::string_view);
 
 bool a_goes_in_packs(const Operands& operands) {
     return operands.op_a == Op::kTranspose && rows_are_packs(operands.a);

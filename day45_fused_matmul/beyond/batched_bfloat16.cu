@@ -1,4 +1,4 @@
-// Day 45, beyond: host code of the products in BF16. The kernels and their launches are in
+// Day 45, beyond: host code of the products in BF16 and FP16. The kernels and their launches are in
 // batched_bfloat16.cuh and batched_wgmma.cuh.
 #include <algorithm>
 #include <array>
@@ -16,11 +16,14 @@
 namespace day45 {
 namespace {
 
+template <class T>
 std::string needs_tensor_cores(const Shape&) {
-    return course::why_no_tensor_cores(multiply_on_tensor_cores<Layout<true, false>>, kBfloat16Shared);
+    using L = Layout<T, true, false>;
+    return course::why_no_tensor_cores(multiply_on_tensor_cores<L>, kMmaShared<L>);
 }
 
-void require_countable(const Bfloat16Matmul& matmul) {
+template <class T>
+void require_countable(const BatchedMatmulOf<T>& matmul) {
     const auto& operands = matmul.operands;
     constexpr std::size_t kMost = (std::size_t{1} << 31) - 1024;  // counted in int, with room for a tile
     course::require(std::max({operands.m(), operands.n(), operands.k()}) <= kMost,
@@ -28,25 +31,25 @@ void require_countable(const Bfloat16Matmul& matmul) {
                     "; expected each at most ", kMost, " on tensor cores");
 }
 
-template <bool PERSISTENT>
-void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
+template <class T, bool PERSISTENT>
+void launch_tiles(const BatchedMatmulOf<T>& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     const auto& operands = matmul.operands;
     require_countable(matmul);
     const bool b_is_k_major = operands.op_b == course::Op::kTranspose;
     const auto launch =
         operands.op_a == course::Op::kNone
-            ? (b_is_k_major ? launch_multiply_on_tensor_cores<Layout<true, true>, PERSISTENT>
-                            : launch_multiply_on_tensor_cores<Layout<true, false>, PERSISTENT>)
-            : (b_is_k_major ? launch_multiply_on_tensor_cores<Layout<false, true>, PERSISTENT>
-                            : launch_multiply_on_tensor_cores<Layout<false, false>, PERSISTENT>);
+            ? (b_is_k_major ? launch_multiply_on_tensor_cores<Layout<T, true, true>, PERSISTENT>
+                            : launch_multiply_on_tensor_cores<Layout<T, true, false>, PERSISTENT>)
+            : (b_is_k_major ? launch_multiply_on_tensor_cores<Layout<T, false, true>, PERSISTENT>
+                            : launch_multiply_on_tensor_cores<Layout<T, false, false>, PERSISTENT>);
     launch(matmul, stream);
 }
 
 // Other GPUs than Hopper's: as `pipelined`.
 void launch_wgmma_or_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
-    if (!course::why_no_hopper().empty()) return launch_tiles<true>(matmul, stream);
+    if (!course::why_no_hopper().empty()) return launch_tiles<__nv_bfloat16, true>(matmul, stream);
     require_countable(matmul);
     const auto& operands = matmul.operands;
     const Shape shape{operands.count(), operands.m(), operands.n(), operands.k()};
@@ -86,19 +89,35 @@ std::span<const BatchedBfloat16> bfloat16_versions() {
     static const std::array list = {
         BatchedBfloat16{.name = "tile_each",
                         .idea = "a block for each tile, mma.sync",
-                        .launcher = launch_tiles<false>,
+                        .launcher = launch_tiles<__nv_bfloat16, false>,
                         .work = work<__nv_bfloat16>,
-                        .constraint = needs_tensor_cores},
+                        .constraint = needs_tensor_cores<__nv_bfloat16>},
         BatchedBfloat16{.name = "pipelined",
                         .idea = "a block goes from tile to tile, and its copies do not wait for it",
-                        .launcher = launch_tiles<true>,
+                        .launcher = launch_tiles<__nv_bfloat16, true>,
                         .work = work<__nv_bfloat16>,
-                        .constraint = needs_tensor_cores},
+                        .constraint = needs_tensor_cores<__nv_bfloat16>},
         BatchedBfloat16{.name = "wgmma",
                         .idea = "wgmma; TMA loads aligned rows, threads others",
                         .launcher = launch_wgmma_or_tiles,
                         .work = work<__nv_bfloat16>,
-                        .constraint = needs_tensor_cores},
+                        .constraint = needs_tensor_cores<__nv_bfloat16>},
+    };
+    return list;
+}
+
+std::span<const BatchedHalf> half_versions() {
+    static const std::array list = {
+        BatchedHalf{.name = "tile_each",
+                    .idea = "a block for each tile, mma.sync",
+                    .launcher = launch_tiles<__half, false>,
+                    .work = work<__half>,
+                    .constraint = needs_tensor_cores<__half>},
+        BatchedHalf{.name = "pipelined",
+                    .idea = "a block goes from tile to tile, and its copies do not wait for it",
+                    .launcher = launch_tiles<__half, true>,
+                    .work = work<__half>,
+                    .constraint = needs_tensor_cores<__half>},
     };
     return list;
 }

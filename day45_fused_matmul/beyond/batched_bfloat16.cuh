@@ -1,4 +1,5 @@
-// Day 45, beyond: batched products of BF16 matrices on tensor cores; sums and C are FP32.
+// Day 45, beyond: batched products of BF16 matrices on tensor cores; sums and C are FP32. The first
+// two versions multiply FP16, too.
 // PMPP chapters 5 and 6 (both editions).
 //
 //   version     what is new                                         what limits it
@@ -13,7 +14,6 @@
 //   ./course run day45 --size 8x256x256x64
 #pragma once
 
-#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,6 +21,7 @@
 
 #include "batched_bfloat16.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/half_fragment.cuh"
 #include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/ptx.cuh"
@@ -31,9 +32,11 @@
 namespace day45 {
 
 // A block computes BM x BN results, a warp WM x WN. With 64 x 64 a warp loads 16 fragments for 32
-// MMAs. Two such blocks fit on an SM, so that one multiplies while the other stores.
+// MMAs. Two such blocks fit on an SM, so that one multiplies while the other stores. T:
+// __nv_bfloat16 or __half.
+template <class T_>
 struct WarpTile {
-    using T = __nv_bfloat16;
+    using T = T_;
     static constexpr int BM = 128, BN = 128, BK = 64, WM = 64, WN = 64, STAGES = 3, BLOCKS = 2;
     static constexpr int WARPS_N = BN / WN;
     static constexpr int THREADS = BM / WM * WARPS_N * 32;
@@ -41,32 +44,31 @@ struct WarpTile {
 };
 
 // Which operands are K-major in memory: A as it is, B transposed. The others are MN-major.
-template <bool A_K_MAJOR_, bool B_K_MAJOR_>
-struct Layout : WarpTile {
+template <class T, bool A_K_MAJOR_, bool B_K_MAJOR_>
+struct Layout : WarpTile<T> {
     static constexpr bool A_K_MAJOR = A_K_MAJOR_, B_K_MAJOR = B_K_MAJOR_;
 };
 
 // EXTENT rows or columns of an operand by BK along K, in shared memory as in global memory: a
 // K-major tile has EXTENT rows, an MN-major one BK rows.
-template <int EXTENT, bool K_MAJOR>
-using OperandTile =
-    course::SharedTile<WarpTile, K_MAJOR ? EXTENT : WarpTile::BK, K_MAJOR ? WarpTile::BK : EXTENT>;
+template <class L, int EXTENT, bool K_MAJOR>
+using OperandTile = course::SharedTile<L, K_MAJOR ? EXTENT : L::BK, K_MAJOR ? L::BK : EXTENT>;
 
 template <class L>
-struct Bfloat16Stage {
-    OperandTile<L::BM, L::A_K_MAJOR> a;
-    OperandTile<L::BN, L::B_K_MAJOR> b;
+struct MmaStage {
+    OperandTile<L, L::BM, L::A_K_MAJOR> a;
+    OperandTile<L, L::BN, L::B_K_MAJOR> b;
 };
 
 // One thread's copies of the tiles of one operand, step by step along K. Out-of-range elements are
 // zero-filled.
-template <int EXTENT, bool K_MAJOR>
+template <class L, int EXTENT, bool K_MAJOR>
 class OperandCopies {
-    using Tile = OperandTile<EXTENT, K_MAJOR>;
+    using Tile = OperandTile<L, EXTENT, K_MAJOR>;
 
   public:
     // `first`: the first row or column of op() in the tile.
-    __device__ OperandCopies(const course::DeviceMatrix<const __nv_bfloat16>& matrix, std::size_t first)
+    __device__ OperandCopies(const course::DeviceMatrix<const typename L::T>& matrix, std::size_t first)
         : copies_(matrix, K_MAJOR ? static_cast<int>(first) : 0, K_MAJOR ? 0 : static_cast<int>(first)),
           aligned_(course::is_aligned(matrix.data(), 16) && matrix.leading_dimension() % 8 == 0) {}
 
@@ -84,17 +86,16 @@ class OperandCopies {
     }
 
   private:
-    course::TileCopies<WarpTile, K_MAJOR ? EXTENT : WarpTile::BK, K_MAJOR ? WarpTile::BK : EXTENT> copies_;
+    course::TileCopies<L, K_MAJOR ? EXTENT : L::BK, K_MAJOR ? L::BK : EXTENT> copies_;
     // All rows are 16-byte aligned. For an array of pointers, only the kernel can check this.
     bool aligned_;
 };
 
 // The copies of one block, as CopiesAhead in fused_matmul.cuh: step after step, tile after tile.
 template <class L>
-class Bfloat16Copies {
+class MmaCopies {
   public:
-    __device__ Bfloat16Copies(const course::OperandsOf<__nv_bfloat16>& operands,
-                              const course::EveryTile<WarpTile>& tiles)
+    __device__ MmaCopies(const course::OperandsOf<typename L::T>& operands, const course::EveryTile<L>& tiles)
         : operands_(operands),
           tiles_(tiles),
           steps_(static_cast<int>(course::ceil_div<std::size_t>(operands.k(), L::BK))),
@@ -107,7 +108,7 @@ class Bfloat16Copies {
 
     // Issues the copies of the next step into `stage` and closes their group. After the last tile
     // the group is empty.
-    __device__ void start(Bfloat16Stage<L>& stage) {
+    __device__ void start(MmaStage<L>& stage) {
         if (tiles_.has(tile_)) {
             a_.next_to(stage.a);
             b_.next_to(stage.b);
@@ -117,8 +118,8 @@ class Bfloat16Copies {
     }
 
   private:
-    using A = OperandCopies<L::BM, L::A_K_MAJOR>;
-    using B = OperandCopies<L::BN, L::B_K_MAJOR>;
+    using A = OperandCopies<L, L::BM, L::A_K_MAJOR>;
+    using B = OperandCopies<L, L::BN, L::B_K_MAJOR>;
 
     __device__ A a_of(const course::Tile& tile) const { return {operands_.a[tile.product], tile.row}; }
     __device__ B b_of(const course::Tile& tile) const { return {operands_.b[tile.product], tile.col}; }
@@ -132,8 +133,8 @@ class Bfloat16Copies {
         b_ = b_of(tile);
     }
 
-    const course::OperandsOf<__nv_bfloat16>& operands_;
-    const course::EveryTile<WarpTile>& tiles_;
+    const course::OperandsOf<typename L::T>& operands_;
+    const course::EveryTile<L>& tiles_;
     int steps_;
     int step_ = 0;
     unsigned tile_;
@@ -144,8 +145,8 @@ class Bfloat16Copies {
 // Loads 16 rows or columns of an operand by 16 of K: four matrices of 8 x 8, in the order of
 // mma.sync. The first two start at k, the others at k + 8. Each lane gives the address of one of
 // their 32 chunks of 16 bytes. Those of an MN-major tile are transposed as they are loaded.
-template <int EXTENT, bool K_MAJOR>
-__device__ void load_fragment(unsigned (&four)[4], OperandTile<EXTENT, K_MAJOR>& tile, int first, int k) {
+template <bool K_MAJOR, class Tile>
+__device__ void load_fragment(unsigned (&four)[4], Tile& tile, int first, int k) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if constexpr (K_MAJOR) {
         course::ptx::ldmatrix_x4(four, tile.chunk(first + lane % 16, k / 8 + lane / 16));
@@ -163,18 +164,18 @@ class WarpSums {
 
   public:
     // Adds the products of one stage.
-    __device__ void multiply(Bfloat16Stage<L>& stage) {
+    __device__ void multiply(MmaStage<L>& stage) {
 #pragma unroll
         for (int k = 0; k < L::BK; k += 16) {
             unsigned a[ROWS][4];
             unsigned b[COLS][2];
 #pragma unroll
             for (int i = 0; i < ROWS; ++i)
-                load_fragment<L::BM, L::A_K_MAJOR>(a[i], stage.a, warp_row() + i * 16, k);
+                load_fragment<L::A_K_MAJOR>(a[i], stage.a, warp_row() + i * 16, k);
 #pragma unroll
             for (int j = 0; j < COLS; j += 2) {
                 unsigned four[4];
-                load_fragment<L::BN, L::B_K_MAJOR>(four, stage.b, warp_col() + j * 8, k);
+                load_fragment<L::B_K_MAJOR>(four, stage.b, warp_col() + j * 8, k);
                 b[j][0] = four[0];
                 b[j][1] = four[2];
                 b[j + 1][0] = four[1];
@@ -184,7 +185,7 @@ class WarpSums {
             for (int i = 0; i < ROWS; ++i)
 #pragma unroll
                 for (int j = 0; j < COLS; ++j)
-                    course::ptx::mma_m16n8k16_bf16(sums_[i][j], a[i], b[j]);
+                    course::mma(sums_[i][j], a[i], b[j], typename L::T{});
         }
     }
 
@@ -222,11 +223,11 @@ class WarpSums {
 // operands from registers.
 template <class L>
 __global__ __launch_bounds__(L::THREADS, L::BLOCKS) void multiply_on_tensor_cores(
-    const __grid_constant__ Bfloat16Matmul matmul,
-    const __grid_constant__ course::EveryTile<WarpTile> tiles) {
+    const __grid_constant__ BatchedMatmulOf<typename L::T> matmul,
+    const __grid_constant__ course::EveryTile<L> tiles) {
     extern __shared__ __align__(128) unsigned char memory[];
-    auto* const stages = reinterpret_cast<Bfloat16Stage<L>*>(memory);
-    Bfloat16Copies<L> copies(matmul.operands, tiles);
+    auto* const stages = reinterpret_cast<MmaStage<L>*>(memory);
+    MmaCopies<L> copies(matmul.operands, tiles);
     for (int stage = 0; stage < L::STAGES - 1; ++stage)
         copies.start(stages[stage]);
     int now = 0;
@@ -248,19 +249,19 @@ __global__ __launch_bounds__(L::THREADS, L::BLOCKS) void multiply_on_tensor_core
 }
 
 // Dynamic shared memory of a block: its stages.
-constexpr std::size_t kBfloat16Shared =
-    (WarpTile::BM + WarpTile::BN) * WarpTile::BK * sizeof(WarpTile::T) * WarpTile::STAGES;
+template <class L>
+constexpr std::size_t kMmaShared = sizeof(MmaStage<L>) * L::STAGES;
 
 // PERSISTENT: at most as many blocks as the GPU runs at the same time. Otherwise one for each tile.
 template <class L, bool PERSISTENT>
-void launch_multiply_on_tensor_cores(const Bfloat16Matmul& matmul, cudaStream_t stream) {
+void launch_multiply_on_tensor_cores(const BatchedMatmulOf<typename L::T>& matmul, cudaStream_t stream) {
     const auto kernel = multiply_on_tensor_cores<L>;
     const auto& operands = matmul.operands;
-    const auto tiles = course::every_tile<WarpTile>(operands.m(), operands.n(), operands.count());
-    course::allow_shared_bytes(kernel, kBfloat16Shared);
-    const unsigned resident = course::resident_blocks(kernel, WarpTile::THREADS, kBfloat16Shared);
+    const auto tiles = course::every_tile<L>(operands.m(), operands.n(), operands.count());
+    course::allow_shared_bytes(kernel, kMmaShared<L>);
+    const unsigned resident = course::resident_blocks(kernel, L::THREADS, kMmaShared<L>);
     const unsigned grid = PERSISTENT ? std::min(tiles.all, resident) : tiles.all;
-    course::launch(kernel, {grid, WarpTile::THREADS, kBfloat16Shared, stream}, matmul, tiles);
+    course::launch(kernel, {grid, L::THREADS, kMmaShared<L>, stream}, matmul, tiles);
 }
 
 }  // namespace day45

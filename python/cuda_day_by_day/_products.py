@@ -61,8 +61,8 @@ def bmm(
 
     a, b: both float32, both bfloat16 or both float16; tensor cores multiply the 16-bit types. With
     beta, `out` is read, too, and must be given. Kernels: day 45, with the tile that suits the
-    shape; of float16 those of days 40 and 41, which multiply one pair of row-major matrices: a
-    launch for each product, and a transposed matrix is refused.
+    shape; where both are float16 and neither is transposed, those of days 40 and 41, with a launch
+    for each product.
     """
     place = Place("a", a, stream)
     if out is None:

@@ -152,9 +152,17 @@ void bmm_of(Call& call, const Tensor& a, const Tensor& b, const Tensor& out, flo
              });
 }
 
-// Days 40 and 41 multiply one pair of row-major matrices, so that each product is a launch.
-void launch_half_products(const day45::BatchedMatmulOf<__half>& matmul, cudaStream_t stream) {
+// Transposed matrices in one launch, by day 45. Days 40 and 41 multiply one pair of row-major
+// matrices, so that each product is a launch.
+void launch_half_products(const day45::HalfMatmul& matmul, cudaStream_t stream) {
     const course::OperandsOf<__half>& operands = matmul.operands;
+    if (operands.op_a != course::Op::kNone || operands.op_b != course::Op::kNone) {
+        const auto& version = course::find_version(day45::half_versions(), "pipelined");
+        const std::string reason =
+            version.cannot_run({operands.count(), operands.m(), operands.n(), operands.k()});
+        if (!reason.empty()) throw std::invalid_argument("bmm of float16 " + reason);
+        return version.launcher(matmul, stream);
+    }
     const course::half_matmul::Shape shape{operands.m(), operands.n(), operands.k()};
     const auto& hopper = course::find_version(day41::versions(), "realigned");
     const auto& version = hopper.cannot_run(shape).empty()
@@ -193,12 +201,6 @@ void bmm(handle a, handle b, handle out, float alpha, float beta, std::uintptr_t
             });
     }
     if (left.type() == type_name<__half>()) {
-        for (const Tensor* tensor : {&left, &right}) {
-            if (tensor->matrices<const __half>().op != course::Op::kNone) {
-                tensor->refuse("transposed, of float16",
-                               "row-major matrices: make a contiguous copy, or use float32 or bfloat16");
-            }
-        }
         return bmm_of<__half>(call, left, right, to, alpha, beta, launch_half_products);
     }
     left.refuse_type("float32, bfloat16 or float16");

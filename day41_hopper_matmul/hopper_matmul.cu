@@ -2,13 +2,15 @@
 // their launches are in hopper_matmul.cuh, beyond/clusters.cuh and beyond/any_tile.cuh.
 #include <algorithm>
 #include <cstddef>
-#include <limits>
+#include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "beyond/any_tile.cuh"
 #include "beyond/clusters.cuh"
+#include "beyond/tile_table.hpp"
 #include "common/check/check.hpp"
 #include "common/device/aligned_copy.cuh"
 #include "common/device/cluster_launch.hpp"
@@ -154,11 +156,6 @@ using LargeTile = Stored<128, 256, 4, 2>::Kernel<T>;
 template <class T>
 using SplitK128x128 = Split<128, 128, 6, 2>::Kernel<T>;
 
-struct Candidate {
-    Version version;
-    course::Tiling tiling;
-};
-
 template <template <class> class K>
 Candidate candidate(const char* name, std::size_t blocks, double launch, double tile, double step,
                     double load) {
@@ -175,6 +172,8 @@ Candidate candidate(const char* name, std::size_t blocks, double launch, double 
                        .step = step,
                        .load = load}};
 }
+
+}  // namespace
 
 // Blocks per multiprocessor and the four times of a tiling, in microseconds. They were fitted to
 // the times of 127 random shapes on an H100, by least squares of relative errors.
@@ -194,24 +193,37 @@ const std::vector<Candidate>& candidates() {
     return list;
 }
 
-const Version& fastest_tile(const Shape& shape, std::size_t multiprocessors) {
-    return std::ranges::min_element(
-               candidates(), {},
-               [&](const Candidate& candidate) { return candidate.tiling.time(shape, multiprocessors); })
-        ->version;
+const Candidate& fastest(std::span<const Candidate> candidates, const Shape& shape,
+                         std::size_t multiprocessors) {
+    return *std::ranges::min_element(candidates, {}, [&](const Candidate& candidate) {
+        return candidate.tiling.time(shape, multiprocessors);
+    });
 }
 
-double time_of_fastest(const Shape& shape, std::size_t multiprocessors) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const Candidate& candidate : candidates())
-        least = std::min(least, candidate.tiling.time(shape, multiprocessors));
-    return least;
+namespace {
+
+// With the times of the current GPU, if `./course tune` has measured them. Read once for each.
+std::span<const Candidate> candidates_of_current_gpu() {
+    static std::mutex mutex;
+    static std::map<int, std::vector<Candidate>> known;
+    int device = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    const std::scoped_lock lock(mutex);
+    const auto found = known.find(device);
+    if (found != known.end()) return found->second;
+    cudaDeviceProp properties{};
+    CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+    return known.emplace(device, candidates_for(properties.name, tile_table_file())).first->second;
+}
+
+const Candidate& fastest_here(const Shape& shape) {
+    return fastest(candidates_of_current_gpu(), shape, course::multiprocessors());
 }
 
 template <class T>
 const KernelFor<T>& fitting(const Gemm<T>& gemm) {
-    return kernel_of<T>(fastest_tile({.m = gemm.c.rows(), .n = gemm.c.cols(), .k = gemm.a.cols()},
-                                     course::multiprocessors()));
+    const Shape shape{.m = gemm.c.rows(), .n = gemm.c.cols(), .k = gemm.a.cols()};
+    return kernel_of<T>(fastest_here(shape).version);
 }
 
 template <class T>
@@ -247,7 +259,7 @@ void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
     const bool copies_a = shape.k > 0 && !course::why_no_tensor_map(gemm.a).empty();
     const bool copies_b = shape.k > 0 && !course::why_no_tensor_map(gemm.b).empty();
     const bool copies = copies_a || copies_b;
-    const double through_tma = time_of_fastest(shape, course::multiprocessors()) +
+    const double through_tma = fastest_here(shape).tiling.time(shape, course::multiprocessors()) +
                                (copies ? time_of_copies(shape, copies_a, copies_b) : 0);
     const double unaligned = copies ? course::time_of_unaligned({1, shape.m, shape.n, shape.k}) : through_tma;
     const course::OperandsOf<T> operands{.a = {.first = gemm.a}, .b = {.first = gemm.b}};
@@ -316,7 +328,11 @@ std::span<const Version> tiles_to_choose_from() {
 }
 
 std::string tile_for(const Shape& shape, std::size_t multiprocessors) {
-    return fastest_tile(shape, multiprocessors).name;
+    return fastest(candidates(), shape, multiprocessors).version.name;
+}
+
+std::string tile_on_current_gpu(const Shape& shape) {
+    return fastest_here(shape).version.name;
 }
 
 }  // namespace day41

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "beyond/rounded_result.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/grid.hpp"
 #include "common/test/inspection_test.hpp"
@@ -63,6 +64,63 @@ TEST_F(Lesson, NoVersionHasRaces) {
             SCOPED_TRACE(version.name);
             EXPECT_NO_RACES(product(version));
         }
+    }
+}
+
+// Results of 16 bits, of a C whose rows are `pitch` elements apart.
+class RoundedResults : public testing::Test {
+  protected:
+    std::function<void()> product(const std::string& version, std::size_t cols = kCols,
+                                  std::size_t pitch = kCols) {
+        return [this, cols, pitch,
+                &kernel = course::find_version(day41::rounded_versions(), version).launcher.half] {
+            kernel.launch({.a = DeviceMatrix<const __half>(a_.span(), kRows, kDepth),
+                           .b = DeviceMatrix<const __half>(b_.span(), kDepth, cols, kCols),
+                           .c = DeviceMatrix<__half>(c_.span(), kRows, cols, pitch)},
+                          nullptr);
+        };
+    }
+
+    static constexpr std::size_t kRows = 256;
+    static constexpr std::size_t kCols = 256;
+    static constexpr std::size_t kDepth = 72;
+
+  private:
+    const std::vector<__half> ones_ = std::vector<__half>(kRows * kDepth, __half(1.0f));
+    const DeviceBuffer<__half> a_{std::span(ones_)};
+    const DeviceBuffer<__half> b_{std::span(ones_)};
+    DeviceBuffer<__half> c_{kRows * (kCols + 8)};
+};
+
+// Stores of all three ways out of the slices: by TMA, in chunks of 16 bytes, by elements.
+TEST_F(RoundedResults, SlicesHaveNoBankConflicts) {
+    EXPECT_CONFLICT_FREE(product("stmatrix"));
+    EXPECT_CONFLICT_FREE(product("stmatrix", 250, 256));
+    EXPECT_CONFLICT_FREE(product("stmatrix", 255, 255));
+}
+
+// The sectors that stores to C touch, and how many their bytes would fill.
+TEST_F(RoundedResults, StoredPairsFillHalfOfEachSector) {
+    if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
+    std::size_t sectors = 0;
+    std::size_t filled = 0;
+    for (const course::KernelInspection& kernel : course::inspect(product("stored_pairs")).kernels) {
+        for (const course::AccessLine& line : kernel.lines) {
+            if (line.space != course::Space::kGlobal || line.operation != course::Operation::kStore) continue;
+            sectors += line.transactions;
+            filled += line.ideal;
+        }
+    }
+    EXPECT_EQ(filled, kRows * kCols * sizeof(__half) / 32);
+    EXPECT_EQ(sectors, 2 * filled);
+}
+
+TEST_F(RoundedResults, HaveNoRaces) {
+    for (const char* version : {"stored_pairs", "stmatrix"}) {
+        SCOPED_TRACE(version);
+        EXPECT_NO_RACES(product(version));
+        EXPECT_NO_RACES(product(version, 250, 256));
+        EXPECT_NO_RACES(product(version, 255, 255));
     }
 }
 

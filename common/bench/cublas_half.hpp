@@ -18,4 +18,9 @@ std::string why_no_cublas();
 template <class T>
 std::function<void(cudaStream_t)> make_cublas(const Gemm<T>& gemm);
 
+// C = A B with a C of T. Sums are in FP32 and each is rounded once, also where cuBLAS splits K.
+template <class T>
+std::function<void(cudaStream_t)> make_cublas(const DeviceMatrix<const T>& a, const DeviceMatrix<const T>& b,
+                                              const DeviceMatrix<T>& c);
+
 }  // namespace course::half_matmul

@@ -332,11 +332,11 @@ void Recorder::on(const event::CollectiveCompleted& event) {
     finish_warp(event.warp);
     if (traced_.empty()) return;
     // A matrix load is the collective itself.
-    std::vector<RawStep>& matrix_load = traced_[event.warp].matrix_load;
-    if (matrix_load.empty()) trace_wait(event.warp, RawStep::Kind::kCollective, event.lanes);
-    for (const RawStep& step : matrix_load)
+    std::vector<RawStep>& of_matrices = traced_[event.warp].of_matrices;
+    if (of_matrices.empty()) trace_wait(event.warp, RawStep::Kind::kCollective, event.lanes);
+    for (const RawStep& step : of_matrices)
         trace_step(event.warp, step);
-    matrix_load.clear();
+    of_matrices.clear();
 }
 
 void Recorder::on(const event::BlocksBarrierArrived& event) {
@@ -415,15 +415,25 @@ void Recorder::on(const event::BoxStoreIssued& event) {
 }
 
 void Recorder::on(const event::MatricesLoaded& event) {
+    add_matrices(event.warp, event.rows, event.matrices, Operation::kMatrixLoad, event.site);
+}
+
+// Counts as a store of 16 bytes by each lane that passes a row.
+void Recorder::on(const event::MatricesStored& event) {
+    add_matrices(event.warp, event.rows, event.matrices, Operation::kStore, event.site);
+}
+
+void Recorder::add_matrices(unsigned warp, const void* const* rows, unsigned matrices, Operation operation,
+                            Site site) {
     Space space;
-    const Region* region = find(address_of(event.rows[0]), space);
+    const Region* region = find(address_of(rows[0]), space);
     if (region == nullptr) return;
     Addresses gpu{};
-    for (unsigned lane = 0; lane < 8 * event.matrices; ++lane)
-        gpu[lane] = address_of(event.rows[lane]) - region->begin + region->gpu_begin;
-    const LaneMask named = ~LaneMask{0} >> (kLanes - 8 * event.matrices);
-    add(event.warp, Action(place_of(event.site), Space::kShared, Operation::kMatrixLoad, 16), named,
-        count_matrix_load(gpu, event.matrices), *region, gpu);
+    for (unsigned lane = 0; lane < 8 * matrices; ++lane)
+        gpu[lane] = address_of(rows[lane]) - region->begin + region->gpu_begin;
+    const LaneMask named = ~LaneMask{0} >> (kLanes - 8 * matrices);
+    add(warp, Action(place_of(site), Space::kShared, operation, 16), named, count_matrices(gpu, matrices),
+        *region, gpu, true);
 }
 
 // --- Where a byte is -----------------------------------------------------------------------------
@@ -575,7 +585,7 @@ void Recorder::count(unsigned warp, Action action, LaneMask mask, Addresses& byt
 }
 
 void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,
-                   const Addresses& gpu_addresses) {
+                   const Addresses& gpu_addresses, bool of_matrices) {
     LineCount& line = this->line({action.word(), region.array});
     ++line.requests;
     line.transactions += count.transactions;
@@ -591,8 +601,8 @@ void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& cou
                            .array = region.array,
                            .addresses = gpu_addresses};
         // What the lanes did before is traced when their collective completes.
-        if (action.operation() == Operation::kMatrixLoad)
-            traced_[warp].matrix_load.push_back(step);
+        if (of_matrices)
+            traced_[warp].of_matrices.push_back(step);
         else
             trace_step(warp, step);
     }

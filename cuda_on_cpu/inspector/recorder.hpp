@@ -260,8 +260,8 @@ class Recorder final : public BlockObserver {
         // A sync point of a collective has the number of its step here, plus 1, as its address in
         // the trace of a lane.
         std::vector<PendingStep> pending;
-        // A matrix load whose collective has not completed.
-        std::vector<RawStep> matrix_load;
+        // A load or store of matrices whose collective has not completed.
+        std::vector<RawStep> of_matrices;
     };
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
@@ -284,6 +284,7 @@ class Recorder final : public BlockObserver {
     void on(const event::BoxLoadIssued& event);
     void on(const event::BoxStoreIssued& event);
     void on(const event::MatricesLoaded& event);
+    void on(const event::MatricesStored& event);
 
     // Returns the region that contains the byte; null if it is not in memory that is counted.
     const Region* find(std::uint64_t byte, Space& space) {
@@ -315,8 +316,11 @@ class Recorder final : public BlockObserver {
     void trace_noted(unsigned warp, LaneMask lanes, const TraceEntry& event);
     void keep_trace();
     void count(unsigned warp, Action action, LaneMask mask, Addresses& bytes);
+    void add_matrices(unsigned warp, const void* const* rows, unsigned matrices, Operation operation,
+                      Site site);
+    // `of_matrices`: of a collective, and traced when that completes.
     void add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,
-             const Addresses& gpu_addresses);
+             const Addresses& gpu_addresses, bool of_matrices = false);
 
     static constexpr std::size_t kPages = 256;
     static constexpr std::size_t kPageBytes = 4096;

@@ -205,7 +205,7 @@ Count count_global(Operation operation, LaneMask mask, const Addresses& addresse
 }
 
 // A matrix needs at least one wavefront: 8 rows of 16 bytes, in all banks.
-Count count_matrix_load(const Addresses& rows, unsigned matrices) {
+Count count_matrices(const Addresses& rows, unsigned matrices) {
     constexpr unsigned kRows = 8;
     constexpr unsigned kRowBytes = 16;
     Count count;

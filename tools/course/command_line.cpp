@@ -303,9 +303,10 @@ void add_occupancy(CommandLine& line) {
 }
 
 void add_tune(CommandLine& line) {
-    auto* command = line.add(
-        "tune", "Measures the tiles of the ladder's dispatcher on this GPU, for its choices from now on",
-        "example: ./course tune");
+    auto* command = line.add("tune",
+                             "Measures the tiles of the ladder's dispatcher and of day 41 on this GPU, for "
+                             "their choices from now on",
+                             "example: ./course tune");
     command->callback([&line] { line.action = tune_tiles; });
 }
 

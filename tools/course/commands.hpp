@@ -69,8 +69,9 @@ int test_days(const Checkout& checkout, const TestOptions& options);
 // What a run of `half` leaves out, and how to run it.
 std::string lines_about_tests_not_run(TestHalf half, bool on_cpu);
 
-// Measures the tiles of the ladder's dispatcher on this GPU, and writes their table into the build
-// directory, where the programs of that build find it (gemm_ladder/beyond/cost_table.hpp).
+// Measures the tiles of the ladder's dispatcher and of day 41 on this GPU, and writes their tables
+// into the build directory, where the programs of that build find them
+// (gemm_ladder/beyond/cost_table.hpp, day41_hopper_matmul/beyond/tile_table.hpp).
 int tune_tiles(const Checkout& checkout);
 
 struct BenchOptions {

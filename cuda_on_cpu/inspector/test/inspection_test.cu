@@ -307,6 +307,31 @@ TEST(SharedMemory, MatrixLoads) {
     EXPECT_EQ(wavefronts(inspect_one([&] { load_matrices<72><<<1, 32>>>(out.get()); })), 4u);
 }
 
+template <int PITCH>
+__global__ void store_matrices(const float* in, float* out) {
+    __shared__ alignas(16) unsigned short tile[32 * PITCH];
+    const float value = in[threadIdx.x];
+    const unsigned r[4] = {};
+    cuda_on_cpu::ptx::stmatrix_x4(&tile[threadIdx.x * PITCH], r);
+    out[threadIdx.x] = value;
+}
+
+// As stores of 16 bytes: a quarter of the warp has the rows of a matrix.
+TEST(SharedMemory, MatrixStores) {
+    const Buffer<float> in(32), out(32);
+    const auto stores = [](const KernelInspection& kernel) {
+        const AccessLine store = line(kernel, Space::kShared, Operation::kStore);
+        EXPECT_EQ(store.requests, 1u);
+        EXPECT_EQ(store.ideal, 4u);
+        EXPECT_EQ(store.bytes, 16u);
+        EXPECT_EQ(store.active_lanes, 32u);
+        EXPECT_EQ(store.worst.array, "tile");
+        return store.transactions;
+    };
+    EXPECT_EQ(stores(inspect_one([&] { store_matrices<64><<<1, 32>>>(in.get(), out.get()); })), 32u);
+    EXPECT_EQ(stores(inspect_one([&] { store_matrices<72><<<1, 32>>>(in.get(), out.get()); })), 4u);
+}
+
 // --- Global memory -------------------------------------------------------------------------------
 
 __global__ void copy(const float* in, float* out, int n, int stride, int first) {
@@ -994,6 +1019,13 @@ TEST(Trace, HasAMatrixLoadAfterTheLoadsBeforeIt) {
         inspect_one([&] { load_then_matrix_load<<<1, 32>>>(in.get(), out.get()); }, {.trace_steps = 100});
     EXPECT_EQ(kinds(kernel), "lms") << "the load of matrices is one step, not a wait beside it";
     EXPECT_EQ(line(kernel, Space::kShared, Operation::kMatrixLoad).transactions, 4u);
+}
+
+TEST(Trace, HasAMatrixStoreAfterTheLoadsBeforeIt) {
+    const Buffer<float> in(32), out(32);
+    const KernelInspection kernel =
+        inspect_one([&] { store_matrices<72><<<1, 32>>>(in.get(), out.get()); }, {.trace_steps = 100});
+    EXPECT_EQ(kinds(kernel), "lss") << "the store of matrices is one step, not a wait beside it";
 }
 
 // Of 20 iterations the last two have other lanes, then other transactions.

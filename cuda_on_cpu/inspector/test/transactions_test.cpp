@@ -166,9 +166,9 @@ TEST(SharedAtomics, LanesAtOneBankWaitForEachOther) {
 TEST(MatrixLoads, EachMatrixByItself) {
     for (const auto& [pitch, expected] :
          {std::pair(0U, 4U), {16U, 4U}, {32U, 8U}, {64U, 16U}, {80U, 4U}, {128U, 32U}, {144U, 4U}})
-        EXPECT_EQ(count_matrix_load(stride(pitch), 4).transactions, expected) << "pitch " << pitch;
+        EXPECT_EQ(count_matrices(stride(pitch), 4).transactions, expected) << "pitch " << pitch;
     for (const unsigned matrices : {1U, 2U, 4U})
-        EXPECT_EQ(count_matrix_load(stride(16), matrices), (Count{matrices, matrices, 128 * matrices}));
+        EXPECT_EQ(count_matrices(stride(16), matrices), (Count{matrices, matrices, 128 * matrices}));
 }
 
 // --- Global memory -------------------------------------------------------------------------------

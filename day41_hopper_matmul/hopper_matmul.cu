@@ -264,9 +264,9 @@ void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
     const double unaligned = copies ? course::time_of_unaligned({1, shape.m, shape.n, shape.k}) : through_tma;
     const course::OperandsOf<T> operands{.a = {.first = gemm.a}, .b = {.first = gemm.b}};
     const course::Batch<float> c{.first = gemm.c};
-    const double few =
-        course::plan_few_results({1, shape.m, shape.n, shape.k}, course::multiprocessors()).microseconds;
-    if (few < std::min(unaligned, through_tma))
+    const course::FewResultsPlan few =
+        course::plan_few_results({1, shape.m, shape.n, shape.k}, course::multiprocessors());
+    if (few.lanes == 0 && few.microseconds < std::min(unaligned, through_tma))
         return course::multiply_few<T>(operands, c, gemm.alpha, gemm.beta, stream);
     if (unaligned < through_tma)
         return course::multiply_unaligned<T>(operands, c, gemm.alpha, gemm.beta, stream);

@@ -64,7 +64,7 @@ FewResultsPlan plan_few_results(const ProductShape& shape, std::size_t multiproc
                                 2 * multiprocessors / std::max<std::size_t>(tiles, 1), 1, most))};
     const double blocks = static_cast<double>(tiles) * in_parts.splits;
     const double slabs = std::max(1.0, depth / in_parts.splits / few::kDepth);
-    in_parts.microseconds = 6 + 1.2 * slabs * std::max(1.0, blocks / (2 * sms));
+    in_parts.microseconds = 8 + 1.2 * slabs * std::max(1.0, blocks / (2 * sms));
     return in_parts.microseconds < by_lanes.microseconds ? in_parts : by_lanes;
 }
 

@@ -170,8 +170,10 @@ void launch_fitted(const Product<T>& product, cudaStream_t stream) {
     const std::size_t multiprocessors = course::multiprocessors();
     const Candidate& tile = fastest(shape, multiprocessors);
     const KernelFor<T>& kernel = tile.version.launcher.template of<T>();
-    const double few = course::plan_few_results({1, shape.m, shape.n, shape.k}, multiprocessors).microseconds;
-    if (few >= tile.tiling.time(shape, multiprocessors) || !kernel.why_not(product).empty())
+    const course::FewResultsPlan few =
+        course::plan_few_results({1, shape.m, shape.n, shape.k}, multiprocessors);
+    if (few.lanes > 0 || few.microseconds >= tile.tiling.time(shape, multiprocessors) ||
+        !kernel.why_not(product).empty())
         return kernel.launch(product, stream);
     check(product);
     if (product.c.rows() == 0 || product.c.cols() == 0) return;

@@ -61,7 +61,7 @@ __device__ SkinnyPlace skinny_place(const SkinnyTile& shape, unsigned k) {
 // a warp moves 32 adjacent elements of a row, on the other one elements of several short rows,
 // which are adjacent in memory if there is no padding between them.
 // Cost removed: lanes without an element, and blocks that move few of them.
-// Still limits it: not measured yet.
+// Still limits it: not profiled.
 //
 // FEW_COLS: the short side of `in` are its columns.
 template <bool FEW_COLS, class T>

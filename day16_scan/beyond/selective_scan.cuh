@@ -4,10 +4,12 @@
 // square. The equations and the layout of the arrays are in selective_scan.hpp.
 //
 //   version          what is new                                              what limits it
-//   sequential       a thread for each channel, one time step after another   not measured yet
-//   block_scan       a block for each channel, a thread for each time step    not measured yet
-//   chunks           a thread has eight time steps in registers               not measured yet
-//   shared_inputs    b and c are loaded once for four channels                not measured yet
+//   sequential       a thread for each channel, one time step after another   not profiled: 2.60 ms
+//   block_scan       a block for each channel, a thread for each time step    not profiled: 1.98 ms
+//   chunks           a thread has eight time steps in registers               not profiled: 546 µs
+//   shared_inputs    b and c are loaded once for four channels                not profiled: 649 µs
+//
+//   The times: a batch of 8, 1,536 channels, 2,048 steps, 16 states, on an H200.
 //
 //   ./course run day16 --size 1x16x2000x16      batch x channels x time steps x states
 #pragma once
@@ -44,7 +46,7 @@ constexpr int kTogether = 16;  // states that a thread holds in registers
 // Idea: the equations as they stand. Each thread computes a whole row, with sixteen states at a
 // time in registers; the y of more states are added up in memory.
 // Cost removed: none; this is the start.
-// Still limits it: not measured yet. There are only batch x channels threads. Adjacent threads have
+// Still limits it: not profiled. There are only batch x channels threads. Adjacent threads have
 // adjacent rows, so their accesses are `length` floats apart: each loads a sector of its own.
 __global__ void selective_sequential(SelectiveArrays s) {
     const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
@@ -87,7 +89,7 @@ inline void launch_selective_sequential(const SelectiveArrays& s, cudaStream_t s
 // So 256 steps are a scan of a block. What the maps of all tiles before make of 0 is the carry.
 // Cost removed: the chain of `length` dependent steps, and strided accesses: adjacent threads have
 // adjacent time steps.
-// Still limits it: not measured yet. For each state a thread has one step, twelve shuffles and two
+// Still limits it: not profiled. For each state a thread has one step, twelve shuffles and two
 // barriers.
 __global__ void __launch_bounds__(kBlock) selective_block_scan(SelectiveArrays s) {
     extern __shared__ float carry[];  // of each state
@@ -188,14 +190,14 @@ __device__ void combined_before_each(Affine::Value (&value)[kChannels], Affine::
 // each thread. With the state before its chunk, a thread computes its eight steps once more, one
 // after another.
 // Cost removed: shuffles and barriers: as many for 2,048 steps as for 256 before.
-// Still limits it: not measured yet. For each step and state, four bytes of b and of c are loaded,
+// Still limits it: not profiled. For each step and state, four bytes of b and of c are loaded,
 // for each step only twelve bytes of x, delta and y. All channels load the same b and c, so caches
 // serve most loads.
 //
 // `shared_inputs` is selective_chunks<4, 4>.
 // Idea: a block has four channels, so that a thread uses each b and c four times.
 // Cost removed: three quarters of the loads of b and c; a barrier serves four scans.
-// Still limits it: not measured yet. A GPU with 16 exponentials per clock in each multiprocessor
+// Still limits it: not profiled. A GPU with 16 exponentials per clock in each multiprocessor
 // needs longer for exp() than for the memory traffic, if there are more than about 12 states.
 //
 // Three blocks of 256 threads fit on a multiprocessor with 80 registers for each thread, two with

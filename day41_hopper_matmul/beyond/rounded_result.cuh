@@ -5,8 +5,8 @@
 //   stored_pairs  16 stores of 4 bytes per lane               half the bytes of async_store
 //   stmatrix      4 of stmatrix, which TMA stores as one box  whole rows of 128 bytes leave the SM
 //
-// What limits them is not measured yet. Until C is stored, both are `async_store` of
-// any_tile.cuh: the same ring, the same two roles.
+// Until C is stored, both are `async_store` of any_tile.cuh: the same ring, the same two roles. At
+// 8192 x 8192 x 256 on an H200, stored_pairs takes 146 µs and stmatrix 70.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -176,14 +176,14 @@ struct RingAndRoundedSlices {
 
 // kPairs. Idea: C is stored from registers, as in the core, but with two results in each.
 // Cost removed: half the bytes of C.
-// Still limits it: not measured; each store fills half of its sectors, and the other half follows
-// two stores later.
+// Still limits it: where K is short, stores (inspection: twice the sectors that their bytes fill).
+// Each fills half of its sectors, and the other half follows two stores later.
 //
 // kStmatrix. Idea: the pairs of four matrices pass to shared memory by one instruction, and leave
 // it by TMA, in rows of 128 bytes.
 // Cost removed: the partly filled sectors, the addresses of 64 stores per thread, and the time that
 // a warp waits for them.
-// Still limits it: not measured.
+// Still limits it: not profiled.
 template <class S, RoundedStore kStore>
 __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
     rounded_result(const __grid_constant__ Maps maps, RoundedOutput<typename S::T> out, int depth,

@@ -1,8 +1,8 @@
 // Day 46, beyond: minima and maxima of products of 16-bit matrices on tensor cores.
 //
 //   version      what is new                                     what limits it
-//   half_mma     mma.sync multiplies, in FP16 or BF16             not measured yet
-//   half_wgmma   Hopper: TMA and wgmma, in reduce_half_wgmma.cu   not measured yet
+//   half_mma     mma.sync multiplies, in FP16 or BF16             not profiled
+//   half_wgmma   Hopper: TMA and wgmma, in reduce_half_wgmma.cu   not profiled
 //
 // mma.sync is the subject of day 40; the main loop is given (common/tile/half_mma.cuh).
 //
@@ -32,7 +32,7 @@ using HalfTile = half_mma::TileOf<E, 128, 128, STAGES>;
 // Idea: the epilogue of `fused` on the results of mma.sync. A lane has 16 columns of each of its 8
 // rows; the 4 lanes that share its rows are adjacent.
 // Cost removed: multiply-adds of CUDA cores, and half of the bytes of the operands.
-// Still limits it: not measured yet. A tile's reduction takes as many instructions as that of
+// Still limits it: not profiled. A tile's reduction takes as many instructions as that of
 // `fused`, and its product far fewer.
 //
 // E: the type of the elements. ALIGNED: rows of A and B are 16-byte aligned.

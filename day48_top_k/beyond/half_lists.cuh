@@ -61,7 +61,7 @@ __device__ bool append_values(const RowLists& lists, RowState& rows, const half_
 
 // Idea: the epilogue of `fused` on the results of mma.sync.
 // Cost removed: multiply-adds of CUDA cores, and half of the bytes of the operands.
-// Still limits it: not measured yet. The lists take as many instructions as those of `fused`, and
+// Still limits it: not profiled. The lists take as many instructions as those of `fused`, and
 // the products far fewer.
 //
 // ALIGNED: rows of A and B are 16-byte aligned.

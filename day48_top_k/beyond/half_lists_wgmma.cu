@@ -78,7 +78,7 @@ struct HalfLane {
 // Idea: `fused_wgmma` with operands that tensor cores take as they are. TMA writes a stage, wgmma
 // reads it: no operand passes through a register.
 // Cost removed: the splitting into TF32 numbers, two of three products, half of the bytes.
-// Still limits it: not measured yet. While one consumer lists the values of its 64 queries, the
+// Still limits it: not profiled. While one consumer lists the values of its 64 queries, the
 // products of the other continue.
 template <class E>
 __global__ void __launch_bounds__(THREADS, 1)

@@ -45,8 +45,8 @@ void launch_parts(const FewResultsPlan& plan, const OperandsOf<T>& operands, con
 
 }  // namespace
 
-// The constants are microseconds, fitted by hand to the times of 63 shapes of floats, BF16 and bytes
-// on an H200.
+// The constants are microseconds, fitted by hand to the times of 63 shapes of floats, BF16 and
+// bytes on an H200.
 FewResultsPlan plan_few_results(const ProductShape& shape, std::size_t multiprocessors) {
     const auto results = static_cast<double>(shape.count * shape.m * shape.n);
     const auto sms = static_cast<double>(multiprocessors);

@@ -31,7 +31,8 @@ __device__ Wrapping<T> number(T element) {
     }
 }
 
-// An operand of one product: element (i, k) of A, or (k, i) of B, is data[i * along_i + k * along_k].
+// An operand of one product: element (i, k) of A, or (k, i) of B, is data[i * along_i + k *
+// along_k].
 template <class T>
 struct Vectors {
     const T* data;
@@ -75,7 +76,8 @@ __device__ inline Place place_of(unsigned result, unsigned m, unsigned n) {
 
 constexpr unsigned kAhead = 8;  // k whose elements are loaded before the first is multiplied
 
-// Idea: kLanes adjacent lanes have a result. Each multiplies every kLanes-th k, and shuffles add up.
+// Idea: kLanes adjacent lanes have a result. Each multiplies every kLanes-th k, and shuffles add
+// up.
 // Cost removed: tiles that are almost empty, and barriers.
 // Still limits it: the launch, for tiny products. Each loaded element is used for one result.
 template <class T, unsigned kLanes>
@@ -172,8 +174,8 @@ class Slab {
 };
 
 // Idea: many blocks share the K of a tile of 16 x 16 results, and store what each has summed. In a
-// block, 16 teams of threads share the K of a slab. A thread has 4 x 4 results in registers, so that
-// eight elements from shared memory serve sixteen multiplications.
+// block, 16 teams of threads share the K of a slab. A thread has 4 x 4 results in registers, so
+// that eight elements from shared memory serve sixteen multiplications.
 // Cost removed: one block, or the eight of a cluster, that work through a deep K while the others
 // are idle.
 // Still limits it: the latency of the loads; the next slab is loaded while this one is multiplied.

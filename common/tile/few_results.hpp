@@ -17,9 +17,10 @@ template <class T>
 using FewSum = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
 
 // Queues C = alpha op(A) op(B) + beta C for each product of a batch: any alignment and leading
-// dimension, strides or pointers. With beta = 0, C is not read; with alpha = 0, neither are A and B. The arguments have been checked, and
-// C has elements. T: float, __half, __nv_bfloat16, __nv_fp8_e4m3, __nv_fp8_e5m2 or std::int8_t.
-// Throws CudaError when CUDA refuses, std::invalid_argument for 2^31 results and more.
+// dimension, strides or pointers. With beta = 0, C is not read; with alpha = 0, neither are A and
+// B. The arguments have been checked, and C has elements. T: float, __half, __nv_bfloat16,
+// __nv_fp8_e4m3, __nv_fp8_e5m2 or std::int8_t. Throws CudaError when CUDA refuses,
+// std::invalid_argument for 2^31 results and more.
 template <class T>
 void multiply_few(const OperandsOf<T>& operands, const Batch<FewSum<T>>& c, FewSum<T> alpha, FewSum<T> beta,
                   cudaStream_t stream);

@@ -40,8 +40,8 @@ Count count_shared(Operation operation, LaneMask mask, const Addresses& addresse
 // times.
 Count count_global(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes,
                    Sectors& sectors);
-// Counts the wavefronts of a load or store of `matrices` matrices; row i of matrix m, 16 bytes, is at rows[8
-// m + i].
+// Counts the wavefronts of a load or store of `matrices` matrices; row i of matrix m, 16 bytes, is
+// at rows[8 m + i].
 Count count_matrices(const Addresses& rows, unsigned matrices);
 
 }  // namespace cuda_on_cpu::inspector

@@ -78,8 +78,9 @@ std::size_t most_shared_bytes() {
     return static_cast<std::size_t>(bytes);
 }
 
-// Estimates, not measured yet. With more parts, to read the values again takes longer than atomics
-// on the result; with fewer values, a block takes longer to clear its counters than to count.
+// Estimates, not compared with other values. With more parts, to read the values again takes longer
+// than atomics on the result; with fewer values, a block takes longer to clear its counters than to
+// count.
 constexpr std::size_t kMostParts = 8;
 constexpr std::size_t kFewestValuesForParts = std::size_t{1} << 18;
 

@@ -267,7 +267,7 @@ void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
     const course::FewResultsPlan few =
         course::plan_few_results({1, shape.m, shape.n, shape.k}, course::multiprocessors());
     if (few.lanes == 0 && few.microseconds < std::min(unaligned, through_tma))
-        return course::multiply_few<T>(operands, c, gemm.alpha, gemm.beta, stream);
+        return course::multiply_few<T>(few, operands, c, gemm.alpha, gemm.beta, stream);
     if (unaligned < through_tma)
         return course::multiply_unaligned<T>(operands, c, gemm.alpha, gemm.beta, stream);
     const course::Aligned<T> a(gemm.a, stream);

@@ -295,7 +295,8 @@ def main():
         return table(options.table.read_text().splitlines())
 
     # The installed package, not its sources, which stand beside this file and have no extension.
-    sys.path.remove(str(pathlib.Path(__file__).resolve().parent))
+    sources = str(pathlib.Path(__file__).resolve().parent)
+    sys.path[:] = [path for path in sys.path if path != sources]
     import torch
 
     import cuda_day_by_day as cdd

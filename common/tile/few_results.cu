@@ -3,7 +3,6 @@
 #include <cuda_fp8.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "common/check/check.hpp"
@@ -33,7 +32,8 @@ void launch_parts(const FewResultsPlan& plan, const OperandsOf<T>& operands, con
     const auto n = static_cast<unsigned>(operands.n());
     const auto tiles_across = ceil_div<unsigned>(n, few::kEdge);
     const unsigned tiles = ceil_div<unsigned>(m, few::kEdge) * tiles_across;
-    const auto part = static_cast<unsigned>(ceil_div<std::size_t>(operands.k(), plan.splits));
+    const std::size_t slabs = ceil_div<std::size_t>(operands.k(), few::kDepth);
+    const auto part = static_cast<unsigned>(ceil_div<std::size_t>(slabs, plan.splits) * few::kDepth);
     const StreamBuffer<few::Wrapping<T>> parts(plan.splits * results, stream);
     const dim3 grid(blocks_for(operands.count() * tiles, 1), plan.splits);
     few::multiply_part_of_k<T>
@@ -59,20 +59,21 @@ FewResultsPlan plan_few_results(const ProductShape& shape, std::size_t multiproc
     const double steps = depth / by_lanes.lanes;
     by_lanes.microseconds = 2.9 + 0.05 * steps + (8e-4 * results + 6e-5 * results * depth) / sms;
 
+    // Only for a deep K, and as many tiles as multiprocessors at most: others need no scratch
+    // memory.
     const std::size_t tiles =
         shape.count * ceil_div<std::size_t>(shape.m, few::kEdge) * ceil_div<std::size_t>(shape.n, few::kEdge);
-    const std::size_t most = std::clamp<std::size_t>(shape.k / (2 * few::kDepth), 1, kMostSplits);
-    FewResultsPlan in_parts{.splits = static_cast<unsigned>(std::clamp<std::size_t>(
-                                2 * multiprocessors / std::max<std::size_t>(tiles, 1), 1, most))};
-    const double waves = std::max(1.0, static_cast<double>(tiles) * in_parts.splits / (2 * sms));
-    const double slabs = std::max(1.0, depth / in_parts.splits / few::kDepth);
-    in_parts.microseconds = 4 + waves * (5.5 + 1.6 * slabs);
+    const std::size_t splits = std::min(
+        {2 * multiprocessors / std::max<std::size_t>(tiles, 1), shape.k / (2 * few::kDepth), kMostSplits});
+    if (splits < 2) return by_lanes;
+    const double slabs = std::max(1.0, depth / static_cast<double>(splits) / few::kDepth);
+    const FewResultsPlan in_parts{.splits = static_cast<unsigned>(splits), .microseconds = 9.5 + 1.6 * slabs};
     return in_parts.microseconds < by_lanes.microseconds ? in_parts : by_lanes;
 }
 
 template <class T>
-void multiply_few_with(const FewResultsPlan& plan, const OperandsOf<T>& operands, const Batch<FewSum<T>>& c,
-                       FewSum<T> alpha, FewSum<T> beta, cudaStream_t stream) {
+void multiply_few(const FewResultsPlan& plan, const OperandsOf<T>& operands, const Batch<FewSum<T>>& c,
+                  FewSum<T> alpha, FewSum<T> beta, cudaStream_t stream) {
     const std::size_t results = operands.count() * operands.m() * operands.n();
     require(static_cast<double>(results) <= kMostResults, "multiply_few: C has ", results,
             " elements; expected fewer than 2^31");
@@ -106,18 +107,9 @@ void multiply_few_with(const FewResultsPlan& plan, const OperandsOf<T>& operands
     CUDA_CHECK_LAUNCH();
 }
 
-template <class T>
-void multiply_few(const OperandsOf<T>& operands, const Batch<FewSum<T>>& c, FewSum<T> alpha, FewSum<T> beta,
-                  cudaStream_t stream) {
-    const ProductShape shape{operands.count(), operands.m(), operands.n(), operands.k()};
-    multiply_few_with<T>(plan_few_results(shape, multiprocessors()), operands, c, alpha, beta, stream);
-}
-
-#define COURSE_FEW_RESULTS(T)                                                                             \
-    template void multiply_few_with(const FewResultsPlan&, const OperandsOf<T>&, const Batch<FewSum<T>>&, \
-                                    FewSum<T>, FewSum<T>, cudaStream_t);                                  \
-    template void multiply_few(const OperandsOf<T>&, const Batch<FewSum<T>>&, FewSum<T>, FewSum<T>,       \
-                               cudaStream_t);
+#define COURSE_FEW_RESULTS(T)                                                                        \
+    template void multiply_few(const FewResultsPlan&, const OperandsOf<T>&, const Batch<FewSum<T>>&, \
+                               FewSum<T>, FewSum<T>, cudaStream_t);
 COURSE_FEW_RESULTS(float)
 COURSE_FEW_RESULTS(__half)
 COURSE_FEW_RESULTS(__nv_bfloat16)

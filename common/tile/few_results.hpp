@@ -16,15 +16,6 @@ namespace course {
 template <class T>
 using FewSum = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
 
-// Queues C = alpha op(A) op(B) + beta C for each product of a batch: any alignment and leading
-// dimension, strides or pointers. With beta = 0, C is not read; with alpha = 0, neither are A and
-// B. The arguments have been checked, and C has elements. T: float, __half, __nv_bfloat16,
-// __nv_fp8_e4m3, __nv_fp8_e5m2 or std::int8_t. Throws CudaError when CUDA refuses,
-// std::invalid_argument for 2^31 results and more.
-template <class T>
-void multiply_few(const OperandsOf<T>& operands, const Batch<FewSum<T>>& c, FewSum<T> alpha, FewSum<T> beta,
-                  cudaStream_t stream);
-
 // How it multiplies: so many lanes of a warp share the K of a result; or, with lanes = 0, blocks
 // have tiles of 16 x 16 results, and `splits` of them share the K of a tile.
 struct FewResultsPlan {
@@ -36,10 +27,15 @@ struct FewResultsPlan {
 // The faster one on a GPU with so many multiprocessors.
 FewResultsPlan plan_few_results(const ProductShape& shape, std::size_t multiprocessors);
 
-// The same product with a given plan, whatever the shape. `lanes`: 0, or a power of two up to 32;
-// `splits`: from 1 to 65,535. Throws std::invalid_argument for others.
+// Queues C = alpha op(A) op(B) + beta C for each product of a batch: any alignment and leading
+// dimension, strides or pointers; any plan is right for any shape. With beta = 0, C is not read;
+// with alpha = 0, neither are A and B. The arguments have been checked, and C has elements. Blocks
+// that share a K take scratch memory from CUDA's pool, 4 bytes for each split of a result. T:
+// float, __half, __nv_bfloat16, __nv_fp8_e4m3, __nv_fp8_e5m2 or std::int8_t. Throws CudaError when
+// CUDA refuses; std::invalid_argument for lanes that are neither 0 nor a power of two up to 32,
+// splits that are not from 1 to 65,535, and 2^31 results or more.
 template <class T>
-void multiply_few_with(const FewResultsPlan& plan, const OperandsOf<T>& operands, const Batch<FewSum<T>>& c,
-                       FewSum<T> alpha, FewSum<T> beta, cudaStream_t stream);
+void multiply_few(const FewResultsPlan& plan, const OperandsOf<T>& operands, const Batch<FewSum<T>>& c,
+                  FewSum<T> alpha, FewSum<T> beta, cudaStream_t stream);
 
 }  // namespace course

@@ -87,8 +87,8 @@ void expect_right(const FewResultsPlan& plan, const ProductShape& s, const Layou
     TestBatch<Sum> c_device = beta == 0 ? TestBatch<Sum>(s.count, s.m, s.n, layouts.c)
                                         : TestBatch<Sum>(std::vector<Sum>(before.begin(), before.end()),
                                                          s.count, s.m, s.n, layouts.c);
-    course::multiply_few_with<T>(plan, {a_device.view(), b_device.view(), layouts.a.op, layouts.b.op},
-                                 c_device.view(), static_cast<Sum>(alpha), static_cast<Sum>(beta), nullptr);
+    course::multiply_few<T>(plan, {a_device.view(), b_device.view(), layouts.a.op, layouts.b.op},
+                            c_device.view(), static_cast<Sum>(alpha), static_cast<Sum>(beta), nullptr);
     course::VerifyResult result;
     if constexpr (std::is_integral_v<Sum>) {
         result =
@@ -120,6 +120,9 @@ TEST(FewResultsOfFloats, MoreShapes) {
             expect_right<float>(plan, s, {}, true);
     expect_right<float>({.splits = 20}, {1, 2, 17, 13}, {}, true);
     expect_right<float>({.splits = 7}, {1, 33, 2, 900}, {}, true);
+    // Twice and three times as many parts as threads that add them.
+    expect_right<float>({.splits = 33}, {1, 3, 5, 4300}, {}, true);
+    expect_right<std::int8_t>({.splits = 70}, {1, 2, 9, 9000}, {}, true);
 }
 
 TYPED_TEST(FewResults, EveryLayout) {
@@ -161,18 +164,20 @@ TEST(FewResultsOfBytes, SumsWrap) {
     TestBatch<const std::int8_t> b(least, 1, kDepth, 1, {});
     for (const FewResultsPlan& plan : {FewResultsPlan{.lanes = 32}, FewResultsPlan{.splits = 5}}) {
         TestBatch<std::int32_t> c(1, 1, 1, {});
-        course::multiply_few_with<std::int8_t>(plan, {a.view(), b.view()}, c.view(), 1, 0, nullptr);
+        course::multiply_few<std::int8_t>(plan, {a.view(), b.view()}, c.view(), 1, 0, nullptr);
         EXPECT_EQ(c.packed(), std::vector{expected});
     }
 }
 
-TEST(FewResultsPlans, BytesOfAllBlocksForADeepK) {
+TEST(FewResultsPlans, AllBlocksShareADeepKAndLanesTheOthers) {
     const FewResultsPlan deep = course::plan_few_results({1, 16, 16, 86672}, 132);
     EXPECT_EQ(deep.lanes, 0u);
     EXPECT_GE(deep.splits, 132u);
     const FewResultsPlan tiny = course::plan_few_results({3601, 3, 1, 11}, 132);
     EXPECT_GE(tiny.lanes, 1u);
     EXPECT_EQ(tiny.splits, 0u);
+    for (const ProductShape& many : {ProductShape{1000000, 16, 16, 128}, ProductShape{10000, 32, 32, 4096}})
+        EXPECT_GE(course::plan_few_results(many, 132).lanes, 1u);
     EXPECT_EQ(course::plan_few_results({1, 1 << 16, 1 << 16, 1}, 132).microseconds,
               std::numeric_limits<double>::infinity());
     EXPECT_GT(course::plan_few_results({1, 4096, 4096, 4096}, 132).microseconds, 1000);
@@ -184,7 +189,7 @@ TEST(FewResultsPlans, MistakesAreNamed) {
     TestBatch<float> c(1, 1, 1, {});
     const auto multiply = [&](const FewResultsPlan& plan) {
         return refusal([&] {
-            course::multiply_few_with<float>(plan, {a.view(), a.view()}, c.view(), 1, 0, nullptr);
+            course::multiply_few<float>(plan, {a.view(), a.view()}, c.view(), 1, 0, nullptr);
         });
     };
     EXPECT_EQ(multiply({.lanes = 3}), "multiply_few: lanes is 3; expected 0, or a power of two up to 32");

@@ -32,7 +32,8 @@ struct SkinnyTile {
     explicit SkinnyTile(std::size_t few_of_matrix)
         : few(static_cast<unsigned>(few_of_matrix)),
           many(kSkinnyTile / few / 32 * 32),
-          // So 32 elements that are consecutive along the short side lie in 32 banks.
+          // With 1 to 4, 8, 11, 16 and 32 elements along the short side, 32 consecutive ones lie
+          // in 32 banks; with others two may share a bank.
           stride(many + course::ceil_div(32U, few)),
           by_few(course::ceil_div(1U << 20, few)),
           by_warps(course::ceil_div(1U << 20, many / 32)) {}

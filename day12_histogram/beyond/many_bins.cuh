@@ -1,5 +1,5 @@
-// Day 12, beyond: ints in more bins than a block's shared memory has room for. No distribution of
-// the values may make these slow, not even a single value.
+// Day 12, beyond: ints in more bins than a block's shared memory has room for. A few
+// frequent values, or a single one, should not make these slow.
 //
 //   version               where a value is counted                  what limits it
 //   many_bins_in_result   in the result itself                      atomics on the same address
@@ -156,7 +156,9 @@ __device__ inline bool count_in_cache(Cache& cache, unsigned bin) {
 // Idea: values of the same bin meet in a cache of the block, and a bin that many of them have adds
 // to the result once for each 16 tiles. The other bins add to the result itself. After that the
 // cache is emptied, so that bins that become frequent later find room.
-// Cost removed: contention in L2, whatever the values, with one pass over them.
+// Cost removed: contention in L2 where few bins have most of the values, with one pass over them. A
+// cache that is full of rare bins stays so for 16 tiles, and a bin that becomes frequent meanwhile
+// is counted in L2.
 // Still limits it: with values spread evenly, an atomic on the result for nearly each of them.
 __global__ void __launch_bounds__(kCacheBlock)
     count_bins_cached(const std::int32_t* values, std::size_t n, EqualBins bins, Counter* counts) {

@@ -166,6 +166,15 @@ Tiling fitted_to(Tiling tiling, std::span<const TimeOfShape> measured, std::size
     return tiling;
 }
 
+std::string device_of_table(const std::filesystem::path& file) {
+    std::ifstream input(file);
+    if (!input) throw std::runtime_error(fmt::format("{}: cannot be read", file.string()));
+    std::string text;
+    std::getline(input, text);
+    const std::string place = fmt::format("{}:1", file.string());
+    return text_in(place, parsed(place, text), "device", "the name of a GPU");
+}
+
 TileTable read_tile_table(const std::filesystem::path& file) {
     std::ifstream input(file);
     if (!input) throw std::runtime_error(fmt::format("{}: cannot be read", file.string()));
@@ -208,8 +217,9 @@ std::string to_json_lines(const TileTable& table) {
 std::vector<Candidate> candidates_for(const std::string& device, const std::filesystem::path& file) {
     std::vector<Candidate> list = candidates();
     if (!std::filesystem::exists(file)) return list;
+    // The table of another GPU is not read further.
+    if (device_of_table(file) != device) return list;
     const TileTable table = read_tile_table(file);
-    if (table.device != device) return list;
     for (Candidate& candidate : list) {
         const auto times = std::ranges::find(table.times, candidate.version.name, &TileTimes::tile);
         for (std::size_t i = 0; i < kTimes; ++i)

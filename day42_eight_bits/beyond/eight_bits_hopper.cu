@@ -179,7 +179,7 @@ void launch_fitted(const Product<T>& product, cudaStream_t stream) {
     if (product.c.rows() == 0 || product.c.cols() == 0) return;
     const course::OperandsOf<T> operands{
         .a = {.first = product.a}, .b = {.first = product.b}, .op_b = course::Op::kTranspose};
-    course::multiply_few<T>(operands, {.first = product.c}, 1, 0, stream);
+    course::multiply_few<T>(few, operands, {.first = product.c}, 1, 0, stream);
 }
 
 template <class T>

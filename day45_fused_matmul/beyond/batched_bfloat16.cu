@@ -55,8 +55,9 @@ void launch_wgmma_or_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     const Shape shape{operands.count(), operands.m(), operands.n(), operands.k()};
     const bool aligned = why_no_tensor_maps(operands).empty();
     const double in_tiles = aligned ? time_of_wgmma(shape) : course::time_of_unaligned(shape);
-    if (course::plan_few_results(shape, course::multiprocessors()).microseconds < in_tiles) {
-        course::multiply_few(operands, matmul.c, matmul.alpha, matmul.beta, stream);
+    const course::FewResultsPlan few = course::plan_few_results(shape, course::multiprocessors());
+    if (few.microseconds < in_tiles) {
+        course::multiply_few(few, operands, matmul.c, matmul.alpha, matmul.beta, stream);
     } else if (aligned) {
         launch_wgmma(matmul, stream);
     } else {

@@ -116,6 +116,8 @@ def softmax_peers(words):
 
 
 def sum_peers(words):
+    if words[1] == "by":
+        return  # sums by key: another problem
     dtype, count = ("int32" if "integers" in words else "float"), int(words[-1])
     torch.manual_seed(1)
     if dtype == "float":

@@ -150,6 +150,17 @@ TYPED_TEST(FewResults, AlphaAndBeta) {
                 expect_right<TypeParam>(plan, {1, 3, 18, 40}, {}, true, alpha, beta);
 }
 
+TEST(FewResultsOfFloats, AlphaOfZeroReadsNeitherANorB) {
+    const std::vector<float> nan(40, std::numeric_limits<float>::quiet_NaN());
+    TestBatch<const float> a(nan, 1, 2, 20, {});
+    TestBatch<const float> b(nan, 1, 20, 2, {});
+    for (const FewResultsPlan& plan : {FewResultsPlan{.lanes = 4}, FewResultsPlan{.splits = 2}}) {
+        TestBatch<float> c(std::vector<float>{1, 2, 3, 4}, 1, 2, 2, {});
+        course::multiply_few<float>(plan, {a.view(), b.view()}, c.view(), 0, 2, nullptr);
+        EXPECT_EQ(c.packed(), (std::vector<float>{2, 4, 6, 8}));
+    }
+}
+
 // Sums of fractions: the errors stay within the bound of a sum of so many terms.
 TYPED_TEST(FewResults, Fractions) {
     for (const FewResultsPlan& plan : {FewResultsPlan{.lanes = 4}, FewResultsPlan{.splits = 3}})

@@ -94,7 +94,7 @@ constexpr unsigned kThreads = 64;
 template <unsigned ROW_BYTES, unsigned ACCESS, bool SWIZZLE>
 __global__ void rows_then_columns(unsigned* out) {
     constexpr unsigned UNITS = ROW_BYTES / ACCESS;
-    __shared__ alignas(kLine) Access<ACCESS> tile[kRows][UNITS];
+    alignas(kLine) __shared__ Access<ACCESS> tile[kRows][UNITS];
     const auto place = [](unsigned row, unsigned unit) {
         return SWIZZLE ? swizzled_unit<ROW_BYTES, ACCESS>(row, unit) : unit;
     };

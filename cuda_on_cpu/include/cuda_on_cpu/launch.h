@@ -141,7 +141,7 @@ class Kernel {
             prepare_to_run(
                 [](const void* prepared) {
                     const Closure own = *static_cast<const Closure*>(prepared);
-                    own(OneThread{{blockIdx, blockDim, gridDim}});
+                    own(SingleThread{{blockIdx, blockDim, gridDim}});
                 },
                 nullptr, names, closure, arguments...);
         }

@@ -22,7 +22,7 @@
 //         }, x);
 //
 // and a block runs as one loop over its threads after the other (WholeBlock), which the compiler
-// can vectorise. The same function runs a single thread as the scheduler does (OneThread). After:
+// can vectorise. The same function runs a single thread as the scheduler does (SingleThread). After:
 // Karrenberg and Hack, "Improving performance of OpenCL on CPUs", CC 2012; Stratton and others,
 // "MCUDA", LCPC 2008.
 #pragma once
@@ -34,7 +34,7 @@ namespace cuda_on_cpu {
 inline constexpr unsigned kThreadsOfBlock = 1024;
 
 // The running thread.
-struct OneThread : BlockPlace {
+struct SingleThread : BlockPlace {
     static constexpr bool kAlone = true;
     template <class T>
     struct Row {};
@@ -107,7 +107,7 @@ CUDA_ON_CPU_REGIONS void run_regions(const void* prepared, const BlockPlace& blo
 template <class Closure>
 CUDA_ON_CPU_THREAD_OF_ROW void run_thread_of_regions(const void* prepared) {
     const Closure own = *static_cast<const Closure*>(prepared);
-    own(OneThread{{blockIdx, blockDim, gridDim}});
+    own(SingleThread{{blockIdx, blockDim, gridDim}});
 }
 
 }  // namespace cuda_on_cpu

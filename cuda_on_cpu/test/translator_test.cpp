@@ -220,6 +220,7 @@ constexpr const char* kInRegions[] = {
     "} "
     "{ int own = 1 << threadIdx.x; __syncthreads(); x[threadIdx.x] += own; } }",
     "int* x) { __syncthreads(); }",
+    "float* x) { float *own = x + x[0] > x ? x : x + 1, value = *own; __syncthreads(); *own = value; }",
 };
 
 TEST(Regions, AreWhatLiesBetweenBarriers) {
@@ -242,6 +243,21 @@ TEST(Regions, AreWhatLiesBetweenBarriers) {
         "x[i] = sum + y; }");
     EXPECT_TRUE(contains(one, "x[i] = sum + y; }); }")) << one;
     EXPECT_TRUE(contains(one, "auto& sum = CudaOnCpuThreads::kept(")) << one;
+    const std::string stars = with_loops(
+        "__global__ void k(float* x) { const float *own, value = x[0]; own = x; __syncthreads(); x[1] = *own "
+        "+ value; }");
+    EXPECT_TRUE(contains(stars, "RowOf<CudaOnCpuThreads, const float *> own_row_")) << stars;
+    EXPECT_TRUE(contains(stars, "RowOf<CudaOnCpuThreads, const float > value_row_")) << stars;
+    std::string many;
+    for (int i = 0; i < 17; ++i)
+        many += "int a" + std::to_string(i) + " = x[" + std::to_string(i) + "]; ";
+    std::string sum;
+    for (int i = 0; i < 17; ++i)
+        sum += " + a" + std::to_string(i);
+    const std::string begin = "__global__ void k(int* x) { ";
+    EXPECT_FALSE(
+        contains(with_loops(begin + many + "__syncthreads(); x[0] = 0" + sum + "; }"), "prepare_regions"));
+    EXPECT_TRUE(contains(with_loops(begin + many + "__syncthreads(); x[0] = a3; }"), "prepare_regions"));
     EXPECT_TRUE(contains(one, "{ const int i = cuda_on_cpu_place_.threadIdx.x;") ||
                 contains(one, " const int i = cuda_on_cpu_place_.threadIdx.x;"))
         << one;

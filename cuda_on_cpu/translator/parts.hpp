@@ -252,7 +252,7 @@ class Regions : KnownWords {
     bool is_changed(std::string_view name, Range range) const;
     const Variable* find(std::string_view name) const;
     bool is_pure(Range range, bool uniform, bool may_assign = false);
-    bool is_variable_of_device(std::string_view name) const;
+    bool is_variable_of_device(std::string_view name);
 
     bool plan_statements(Range list, Around around);
     bool plan_statement(Range statement, Around around);
@@ -281,6 +281,7 @@ class Regions : KnownWords {
     std::vector<Region> regions_;
     std::vector<Loop> loops_;
     std::vector<std::size_t> barriers_;
+    std::optional<std::set<std::string_view>> device_variables_;
     bool is_open_ = false;         // the last region
     bool may_have_ended_ = false;  // a thread, by `return`
 };

@@ -13,6 +13,9 @@ bool is_loop_word(std::string_view word) {
     return one_of(word, kWords);
 }
 
+// Of 1024 elements each, for each OS thread.
+constexpr std::ptrdiff_t kMostRows = 16;
+
 bool is_jump(const Token& token) {
     return token.is("break") || token.is("continue");
 }
@@ -37,6 +40,9 @@ void Regions::translate_kernel(const KernelBody& kernel) {
     close_region();
 
     find_later_uses();
+    const auto rows = std::ranges::count_if(
+        variables_, [](const Variable& each) { return each.kind == Kind::kept && each.lasts; });
+    if (rows > kMostRows) return;
     qualify_places();
     keep_declared_variables();
     insert_regions();
@@ -213,13 +219,20 @@ bool Regions::is_pure(Range range, bool uniform, bool may_assign) {
 }
 
 // `__device__ int name;`, which threads may change.
-bool Regions::is_variable_of_device(std::string_view name) const {
-    for (std::size_t i = 0; i < body_.begin; ++i) {
-        if (!tokens_[i].is(name) || !is_namespace(tokens_.enclosing_brace(i))) continue;
-        for (std::size_t p = declaration_begin(i); p < i; ++p)
-            if (tokens_[p].is("__device__") || tokens_[p].is("__managed__")) return true;
+bool Regions::is_variable_of_device(std::string_view name) {
+    if (!device_variables_) {
+        device_variables_.emplace();
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            if (!tokens_[i].is("__device__") && !tokens_[i].is("__managed__")) continue;
+            for (std::size_t p = tokens_.next(i); p != kNone; p = tokens_.next(p)) {
+                if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("(")) break;
+                if (tokens_[p].kind != TokenKind::identifier) continue;
+                for (const std::string_view behind : {";", "=", "[", ",", "{"})
+                    if (tokens_.is(tokens_.next(p), behind)) device_variables_->insert(tokens_[p].text);
+            }
+        }
     }
-    return false;
+    return device_variables_->contains(name);
 }
 
 // ---- The plan -----------------------------------------------------------------------------------
@@ -330,9 +343,6 @@ bool Regions::plan_loop(Range statement) {
             std::ranges::find(counters, name) == counters.end())
             return false;
     }
-    for (const Range& part : {condition, step})
-        for (std::size_t i = part.begin; i < part.end; ++i)
-            if (tokens_[i].is("(") && tokens_.is(tokens_.previous(i), ")")) return false;
     if (!plan_statements(inside, {.in_loop = true, .in_block = true})) return false;
     visible_.resize(outer);
     return true;
@@ -361,7 +371,7 @@ bool Regions::plan_declaration(Range statement, std::size_t first, Around around
             name = tokens_.next(name);
         const std::string_view word = tokens_[name].text;
         if (parameters_.contains(word) || types_.contains(word) || shared_.contains(word) ||
-            find(word) != nullptr)
+            find(word) != nullptr || is_number(word))
             return false;
         const Range value{name + 1, declarator.end};
         const bool has_value = next_in(value) != kNone;
@@ -376,11 +386,15 @@ bool Regions::plan_declaration(Range statement, std::size_t first, Around around
     } else if (!add_to_region(statement, around)) {
         return false;
     }
-    std::string type = translated({statement.begin, first});
     if (!pure && mentions({statement.begin, first}, "auto")) return false;
+    // `float *a, b`: the stars belong to the first name.
+    std::size_t stars_begin = statement.begin;
+    while (stars_begin < first && !tokens_[stars_begin].is("*"))
+        ++stars_begin;
+    const std::string type = translated({statement.begin, stars_begin});
     for (const Range& declarator : declarators) {
         std::size_t name = next_in(declarator);
-        std::string stars;
+        std::string stars = name == first ? translated({stars_begin, first}) : "";
         for (; tokens_.is(name, "*"); name = tokens_.next(name))
             stars += "*";
         if (!pure && tokens_.is(tokens_.next(name), "{")) return false;

@@ -103,7 +103,7 @@ void BlockRunner::run_threads() {
 bool BlockRunner::runs_in_rows(const ClusterState* cluster) const {
     static const bool wanted =
         environment().rows && !environment().late_stores && !environment().lockstep && !is_debugged();
-    return launch_->run_row != nullptr && wanted && !scheduler_.descending() && !launch_->repeated &&
+    return launch_->run_block != nullptr && wanted && !scheduler_.descending() && !launch_->repeated &&
            launch_->observer == nullptr && cluster == nullptr && !launch_->configuration.cooperative;
 }
 

@@ -69,6 +69,8 @@ class BlockRunner {
 
     // Shared by all parts.
     bool runs_block() const { return launch_ != nullptr; }
+    // Do its threads run in loops, so that there is no running thread?
+    bool in_rows() const { return in_rows_; }
     LaunchState& launch() const { return *launch_; }
     uint3 index() const { return index_; }
     bool observed() const { return observer_ != nullptr; }

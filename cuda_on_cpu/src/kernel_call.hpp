@@ -14,7 +14,7 @@ struct KernelCall {
     Kernel* kernel = nullptr;
     std::shared_ptr<const void> closure;
     void (*run)(const void*) = nullptr;
-    RunRow run_row = nullptr;
+    RunBlock run_block = nullptr;
     cudaError_t error = cudaSuccess;
     std::vector<NamedAddress> addresses;
     unsigned nesting = 0;  // as in LaunchState

@@ -363,7 +363,7 @@ void run_grid(const KernelCall& call, const LaunchConfiguration& configuration,
     launch.name = short_name(call.kernel->pretty_name);
     launch.closure = call.closure;
     launch.run = call.run;
-    launch.run_row = call.run_row;
+    launch.run_block = call.run_block;
     launch.addresses = call.addresses;
     launch.configuration = configuration;
     launch.few_blocks = few_blocks;
@@ -449,7 +449,7 @@ void look_for_host_pointers(const Kernel& kernel, std::span<const NamedAddress> 
 
 }  // namespace
 
-void Kernel::prepare_erased(const void* closure, void (*run)(const void*), RunRow run_row,
+void Kernel::prepare_erased(const void* closure, void (*run)(const void*), RunBlock run_block,
                             void (*destroy)(const void*), const char* names, const Argument* arguments,
                             std::size_t count) {
     std::shared_ptr<const void> owned(closure, destroy);
@@ -457,7 +457,7 @@ void Kernel::prepare_erased(const void* closure, void (*run)(const void*), RunRo
     const bool gives_hints = own_program && environment().hints && !in_kernel();
     if (launch_observer != nullptr || gives_hints) addresses = addresses_in(names, {arguments, count});
     if (gives_hints) look_for_host_pointers(*this, addresses);
-    prepared = {this, std::move(owned), run, run_row, prepared.error, std::move(addresses)};
+    prepared = {this, std::move(owned), run, run_block, prepared.error, std::move(addresses)};
 }
 
 // The kernel's function is called without arguments, because it does not read them in a query.

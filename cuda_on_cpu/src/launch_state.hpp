@@ -116,7 +116,7 @@ struct LaunchState {
     std::string name;
     std::shared_ptr<const void> closure;
     void (*run)(const void*) = nullptr;
-    RunRow run_row = nullptr;  // null: the scheduler runs each thread by itself
+    RunBlock run_block = nullptr;  // null: the scheduler runs each thread by itself
     LaunchConfiguration configuration;
     int device = 0;
     unsigned nesting = 0;                 // 0: the host has launched it; else one more than of its parent

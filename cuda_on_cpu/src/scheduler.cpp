@@ -60,12 +60,8 @@ void Scheduler::run_rows(const LaunchState& launch) {
 }
 
 void Scheduler::run_all_rows() {
-    const dim3 block = in_rows_->configuration.block;
-    RowOfThreads row{0, 0, blockIdx, block, in_rows_->configuration.grid};
-    for (row.z = 0; row.z < block.z; ++row.z) {
-        for (row.y = 0; row.y < block.y; ++row.y)
-            in_rows_->run_row(in_rows_->closure.get(), row);
-    }
+    in_rows_->run_block(in_rows_->closure.get(),
+                        {blockIdx, in_rows_->configuration.block, in_rows_->configuration.grid});
     Fibre& self = *current_fibre_;
     idle_fibres_.push_back(&self);
     switch_fibre(self, caller_);

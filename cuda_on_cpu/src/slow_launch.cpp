@@ -114,7 +114,7 @@ void tell_where(int, siginfo_t*, void* context) {
         const std::size_t length = std::min(name.size(), answer.kernel.size() - 1);
         std::copy_n(name.data(), length, answer.kernel.data());
         answer.kernel[length] = '\0';
-        answer.thread = name_of_running_thread();
+        answer.thread = runner->in_rows() ? name_of_running_block() : name_of_running_thread();
         note_frames(*static_cast<const ucontext_t*>(context));
         if (exits.wanted && may_leave_from(answer.frames[0]) && leave_kernel(context, end_kernel))
             exits.used = true;

@@ -23,6 +23,12 @@ Coordinates coordinates(uint3 index, dim3 extent) {
 
 }  // namespace
 
+ThreadName name_of_running_block() {
+    ThreadName name;
+    std::snprintf(name.data(), name.size(), "block %s", coordinates(blockIdx, gridDim).data());
+    return name;
+}
+
 ThreadName name_of_running_thread() {
     ThreadName name;
     std::snprintf(name.data(), name.size(), "block %s, thread %s", coordinates(blockIdx, gridDim).data(),

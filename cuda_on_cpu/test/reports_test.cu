@@ -431,6 +431,39 @@ TEST(Rows, AFaultNamesItsThread) {
                  {"division by zero", "thread (33,0,0)", at_line(kDivideInRowLine)}));
 }
 
+constexpr int kWriteInRegionLine = __LINE__ + 6;
+__global__ void write_in_region(int* out, unsigned thread, long long offset) {
+    __shared__ int own[96];
+    own[threadIdx.x] = 1;
+    __syncthreads();
+    for (int round = 0; round < 2; ++round) {
+        if (threadIdx.x == thread && round == 1) out[(own[95 - threadIdx.x] + 1) * offset] = round;
+        __syncthreads();
+        own[threadIdx.x] = round;
+    }
+}
+__global__ void write_outside_in_region(int* out, int place) {
+    __shared__ int own[96];
+    own[threadIdx.x] = 1;
+    __syncthreads();
+    if (threadIdx.x == 50) own[place] = 2;
+    __syncthreads();
+    out[threadIdx.x] = own[95 - threadIdx.x];
+}
+
+TEST(Rows, AFaultBehindABarrierNamesItsThread) {
+    const Allocation<int> data(96);
+    for (const unsigned thread : {0u, 33u, 95u}) {
+        const std::string report = report_of(
+            cudaErrorIllegalAddress, [&] { write_in_region<<<1, 96>>>(data.data(), thread, 1LL << 32); });
+        EXPECT_TRUE(mentions(report, {"block (0,0,0)", "thread (" + std::to_string(thread) + ",0,0)",
+                                      at_line(kWriteInRegionLine)}));
+    }
+    EXPECT_TRUE(mentions(
+        report_of(cudaErrorIllegalAddress, [&] { write_outside_in_region<<<1, 96>>>(data.data(), 97); }),
+        {"write_outside_in_region", "own"}));
+}
+
 TEST(Rows, AFaultThatDoesNotComeBackIsReported) {
     const Allocation<int> index(64);
     const Allocation<int> out(64);

@@ -1,56 +1,20 @@
 // Kernels whose threads only compute, and kernels that look like them. The stand-in runs the first
-// in loops over their threads (cuda_on_cpu/rows.h), which must not show: each is launched twice,
-// and in a cooperative launch the threads run one by one.
+// in loops over their threads (cuda_on_cpu/rows.h), which must not show: each is launched both
+// ways, in blocks of 96 and 10 x 7 threads, the last ones not full.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <random>
-#include <tuple>
 #include <vector>
 
+#include "both_ways.cuh"
 #include "on_device.cuh"
 #ifdef CUDA_ON_CPU
 #include "cuda_on_cpu/few_blocks.h"
 #endif
 
 namespace {
-
-constexpr int kElements = 1000;  // in blocks of 96 and 10 x 7 threads, the last ones not full
-
-template <class T>
-std::vector<T> random_numbers(unsigned seed) {
-    std::mt19937 random(seed);
-    std::vector<T> values(kElements);
-    for (T& value : values)
-        value = static_cast<T>(static_cast<float>(random() % 100000) / 1000.0f - 50.0f);
-    return values;
-}
-
-// Launches the kernel both ways, and returns what is in `out` then.
-template <class T, class... Parameters, class... Arguments>
-std::vector<T> run_both(dim3 grid, dim3 block, void (*kernel)(T*, Parameters...), Arguments... arguments) {
-    const std::vector<T> before = random_numbers<T>(7);
-    DeviceVector<T> out(before);
-    kernel<<<grid, block>>>(out.data(), arguments...);
-    DeviceVector<T> one_by_one(before);
-    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-
-    T* pointer = one_by_one.data();
-    std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
-    std::apply(
-        [&](auto&... each) {
-            void* addresses[] = {&pointer, &each...};
-            EXPECT_EQ(cudaLaunchCooperativeKernel(kernel, grid, block, addresses, 0, nullptr), cudaSuccess);
-        },
-        values);
-    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    const std::vector<T> result = out.to_host();
-    EXPECT_EQ(std::memcmp(result.data(), one_by_one.to_host().data(), result.size() * sizeof(T)), 0);
-    return result;
-}
 
 // ---- Kernels that only compute ------------------------------------------------------------------
 

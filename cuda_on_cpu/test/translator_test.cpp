@@ -108,6 +108,7 @@ constexpr const char* kOnlyCompute[] = {
     "float* x) { x[threadIdx.x] = table[threadIdx.x % 4]; }",
     "int* x) {\n# 7 \"file.cu\"\n    x[threadIdx.x] = sizeof(int);\n}",
     "int* x) { if (x[threadIdx.x] > 0) counter = warps[1]; }",
+    "int* x) { x[0] = x[1] << x[2]; }",
     "int* x) { }",
 };
 
@@ -171,7 +172,6 @@ constexpr const char* kMoreThanComputes[] = {
     "int& x) { x = 1; }",
     "int* x) { k<<<1, 1>>>(x); }",
     "int* x) { int* p = new int; *p = 1; x[0] = *p; }",
-    "int* x) { x[0] = x[1] << x[2]; }",  // which is a call of a function
     "int* x) { throw 1; }",
     "int* x) { struct { int y; } s; x[0] = s.y; }",
     "float2* x) { x[0] = x[1] * x[2]; }",
@@ -197,6 +197,121 @@ TEST(Rows, AreNotMadeOfOtherKernels) {
     EXPECT_FALSE(contains(with_loops("namespace a { constexpr int kOne = 1; } namespace b { Own kOne; } "
                                      "__global__ void k(int* x) { x[0] = kOne; }"),
                           "prepare_rows"));
+}
+
+// ---- Regions ------------------------------------------------------------------------------------
+
+// Parameters and body of a kernel that the threads of a block run region by region.
+constexpr const char* kInRegions[] = {
+    "float* x) { __shared__ float s[64]; s[threadIdx.x] = x[threadIdx.x]; __syncthreads(); x[threadIdx.x] = "
+    "s[63 - threadIdx.x]; }",
+    "float* x, int n) { extern __shared__ float s[]; float own = x[threadIdx.x]; for (int i = 0; i < n; ++i) "
+    "{ "
+    "s[threadIdx.x] = own; __syncthreads(); own += s[0]; __syncthreads(); } x[threadIdx.x] = own; }",
+    "int* x, int n) { __shared__ int s[2]; int i, j = 1, *p = x; for (i = n; i > 0; i >>= 1) { "
+    "for (j = 0; j < i; ++j) s[j % 2] += j; __syncthreads(); } x[threadIdx.x] = i + j + p[1]; }",
+    "int* x, int n) { if (n > blockDim.x) { x[0] = 1; __syncthreads(); } else if (n) { __syncthreads(); x[1] "
+    "= 2; "
+    "} else { x[2] = 2; } if (threadIdx.x < n) return; x[3] = 4; }",
+    "int* x) {\n#pragma unroll\n for (int i = 0; i < 4; ++i) {\n __syncthreads();\n if (i == kScale) "
+    "break;\n "
+    "x[i] = 1; while (x[i] < 9) { if (x[i] == 3) break; ++x[i]; } } }",
+    "int* x) { { const int own = x[threadIdx.x], other = own; __syncthreads(); x[threadIdx.x] = own + other; "
+    "} "
+    "{ int own = 1 << threadIdx.x; __syncthreads(); x[threadIdx.x] += own; } }",
+    "int* x) { __syncthreads(); }",
+    "float* x) { float *own = x + x[0] > x ? x : x + 1, value = *own; __syncthreads(); *own = value; }",
+};
+
+TEST(Regions, AreWhatLiesBetweenBarriers) {
+    const std::string before = "constexpr int kScale = 3; ";
+    for (const char* rest : kInRegions) {
+        for (const std::string head :
+             {"__global__ void k(", "template <class T, int kN = 3> __global__ void k("}) {
+            const std::string input = before + head + rest;
+            const std::string translated = with_loops(input);
+            EXPECT_TRUE(contains(translated, "prepare_regions<::cuda_on_cpu::all_plain<")) << translated;
+            EXPECT_TRUE(contains(translated, "if constexpr (CudaOnCpuThreads::kAlone) __syncthreads();"))
+                << translated;
+            EXPECT_EQ(lines_of(translated), lines_of(input)) << translated;
+            EXPECT_FALSE(contains(gnu(input), "prepare_regions"));
+        }
+    }
+    const std::string one = with_loops(
+        "__global__ void k(float* x) { float sum = 0, y; const int i = threadIdx.x; y = x[i]; "
+        "__syncthreads(); "
+        "x[i] = sum + y; }");
+    EXPECT_TRUE(contains(one, "x[i] = sum + y; }); }")) << one;
+    EXPECT_TRUE(contains(one, "auto& sum = CudaOnCpuThreads::kept(")) << one;
+    const std::string stars = with_loops(
+        "__global__ void k(float* x) { const float *own, value = x[0]; own = x; __syncthreads(); x[1] = *own "
+        "+ value; }");
+    EXPECT_TRUE(contains(stars, "RowOf<CudaOnCpuThreads, const float *> own_row_")) << stars;
+    EXPECT_TRUE(contains(stars, "RowOf<CudaOnCpuThreads, const float > value_row_")) << stars;
+    std::string many;
+    for (int i = 0; i < 17; ++i)
+        many += "int a" + std::to_string(i) + " = x[" + std::to_string(i) + "]; ";
+    std::string sum;
+    for (int i = 0; i < 17; ++i)
+        sum += " + a" + std::to_string(i);
+    const std::string begin = "__global__ void k(int* x) { ";
+    EXPECT_FALSE(
+        contains(with_loops(begin + many + "__syncthreads(); x[0] = 0" + sum + "; }"), "prepare_regions"));
+    EXPECT_TRUE(contains(with_loops(begin + many + "__syncthreads(); x[0] = a3; }"), "prepare_regions"));
+    EXPECT_TRUE(contains(one, "{ const int i = cuda_on_cpu_place_.threadIdx.x;") ||
+                contains(one, " const int i = cuda_on_cpu_place_.threadIdx.x;"))
+        << one;
+}
+
+// All else runs thread by thread.
+constexpr const char* kNotInRegions[] = {
+    "int* x) { if (threadIdx.x < 3) { __syncthreads(); } }",
+    "int* x) { if (x[0]) { __syncthreads(); } }",
+    "int* x, const int* n) { for (int i = 0; i < *n; ++i) { __syncthreads(); } }",
+    "int* x, const int* n) { for (int i = 0; i < (int)*n; ++i) { __syncthreads(); } }",
+    "int* x, const int2* n) { for (int i = 0; i < n->x; ++i) { __syncthreads(); } }",
+    "int* x) { for (int i = 0; i < counter; ++i) { __syncthreads(); } }",
+    "int* x) { __shared__ int s; for (int i = 0; i < s; ++i) { __syncthreads(); } }",
+    "int* x) { for (int i = threadIdx.x; i < 99; i += 32) { __syncthreads(); } }",
+    "int* x) { int n = threadIdx.y; for (int i = 0; i < n; ++i) { __syncthreads(); } }",
+    "int* x) { int n = 3; n += x[0]; for (int i = 0; i < n; ++i) { __syncthreads(); } }",
+    "int* x) { for (int i = 0; i < 3; ++i) { __syncthreads(); i += x[0]; } }",
+    "int* x) { int i; for (i = 0; i < 3; ++i) { __syncthreads(); if (x[0]) ++i; } }",
+    "int* x) { int j = 0; for (int i = 0; i < 3; ++i, ++j) { __syncthreads(); } x[0] = j; }",
+    "int* x) { for (int i = 0; ; ++i) { __syncthreads(); if (i == 9) break; } }",
+    "int* x) { for (int i = 0; i < 9; ++i) { __syncthreads(); if (x[0]) break; } }",
+    "int* x) { for (int i = 0; i < 9; ++i) { if (x[0]) continue; __syncthreads(); } }",
+    "int* x) { int n = 3; while (n > 0) { __syncthreads(); --n; } }",
+    "int* x) { do { __syncthreads(); } while (x[0]); }",
+    "int* x) { for (int i = 0; i < 3; ++i) __syncthreads(); }",
+    "int* x) { if (x[0] == 0) return; __syncthreads(); }",
+    "int* x) { for (int i = 0; i < 3; ++i) { __syncthreads(); if (x[0] == i) return; } }",
+    "int* x, int n) { n += 1; __syncthreads(); x[0] = n; }",
+    "int* x, int n) { ++n; __syncthreads(); x[0] = n; }",
+    "int* x, int n) { int* p = &n; *p = 1; __syncthreads(); x[0] = n; }",
+    "int* x) { int own[2]; own[0] = 1; __syncthreads(); x[0] = own[0]; }",
+    "int* x) { auto own = x[1]; __syncthreads(); x[0] = own; }",
+    "int* x) { int own{x[1]}; __syncthreads(); x[0] = own; }",
+    "int* x) { x[0] = __syncthreads_count(x[1]); __syncthreads(); }",
+    "int* x) { __syncwarp(); __syncthreads(); }",
+    "int* x) { atomicAdd(x, 1); __syncthreads(); }",
+    "int* x) { x[0] = other_function(1); __syncthreads(); }",
+    "volatile int* x) { x[0] = 1; __syncthreads(); }",
+    "int* x) { __shared__ volatile int s[32]; s[threadIdx.x] = 1; __syncthreads(); }",
+    "int* x) { __shared__ Own s[32]; __syncthreads(); }",
+    "int* x) { static int own; own = 1; __syncthreads(); }",
+    "int* x) { int x_ = x[1]; { int x_ = 3; __syncthreads(); x[0] = x_; } }",
+    "Own x) { __syncthreads(); x[0] = 1; }",
+    "int* x) { again: __syncthreads(); if (x[0]) goto again; }",
+};
+
+TEST(Regions, AreNotMadeOfOtherKernels) {
+    for (const char* rest : kNotInRegions) {
+        const std::string translated = with_loops(
+            "struct Own { int value; }; __device__ int counter; __global__ void k(" + std::string(rest));
+        EXPECT_FALSE(contains(translated, "prepare_regions")) << translated;
+        EXPECT_FALSE(contains(translated, "prepare_rows")) << translated;
+    }
 }
 
 // ---- Launches -----------------------------------------------------------------------------------

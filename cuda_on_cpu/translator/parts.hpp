@@ -156,30 +156,134 @@ class Kernels : Rewriter {
     std::optional<bool> asks_for_kinds_;  // computed for the first kernel with a __grid_constant__
 };
 
-// Kernels whose threads only compute: see cuda_on_cpu/rows.h. A guess is not enough here, so every
-// word of such a kernel is a known one.
-class Rows : Rewriter {
-  public:
-    Rows(File& file, Dialect dialect) : Rewriter(file), dialect_(dialect) {}
-    // When all else is translated: a body in which that has changed something does not qualify.
-    void translate_kernel(const KernelBody& kernel);
+// Code of which each word is a known one, so that no call of the runtime hides in it: a guess is
+// not enough where threads run in loops.
+class KnownWords : protected Rewriter {
+  protected:
+    KnownWords(File& file, Dialect dialect) : Rewriter(file), dialect_(dialect) {}
 
-  private:
-    bool only_computes(const KernelBody& kernel);
-    bool is_known_word(std::size_t i);
-    bool is_known_directive(std::size_t i) const;
-    bool declare_parameters(const KernelBody& kernel);
+    // Forgets the names of another kernel, and takes this one's parameters.
+    bool begin_kernel(const KernelBody& kernel);
+    // The token of a body, and the declaration or the call that it begins.
+    bool is_known(std::size_t i);
     bool declare_local(std::size_t i);
     std::size_t behind_type(std::size_t i) const;
     bool is_number(std::string_view name) const;
-    bool is_defined_here(std::string_view name) const;
-    bool has_vector_operators();
+    // In the call that prepares a launch of the kernel.
+    void replace_in_call(const KernelBody& kernel, std::string_view word, const std::string& by);
+    // ".prepare_rows<::cuda_on_cpu::all_plain<T, U>>("
+    std::string prepare(std::string_view function) const;
+    // `threadIdx` becomes `place.threadIdx`, and the like.
+    void qualify_places(Range range, std::string_view with);
 
     Dialect dialect_;
     std::set<std::string_view> types_;  // parameters of the template
     std::set<std::string_view> names_;  // of variables
     bool uses_vectors_ = false;
+    bool has_vector_operators();
+
+  private:
+    bool is_known_word(std::size_t i);
+    bool declare_parameters(const KernelBody& kernel);
+    bool is_defined_here(std::string_view name) const;
+
     std::optional<bool> has_vector_operators_;
+};
+
+// Kernels whose threads only compute: see cuda_on_cpu/rows.h.
+class Rows : KnownWords {
+  public:
+    Rows(File& file, Dialect dialect) : KnownWords(file, dialect) {}
+    // When all else is translated: a body in which that has changed something does not qualify.
+    void translate_kernel(const KernelBody& kernel);
+
+  private:
+    bool only_computes(const KernelBody& kernel);
+};
+
+// Kernels whose code between barriers is known: see cuda_on_cpu/regions.h. All threads must take
+// the same way to each barrier, so the conditions around it are uniform: computed from the kernel's
+// parameters, constants and the place of the block.
+class Regions : KnownWords {
+  public:
+    Regions(File& file, Dialect dialect) : KnownWords(file, dialect) {}
+    void translate_kernel(const KernelBody& kernel);
+
+  private:
+    enum class Kind {
+        uniform,   // the block has one
+        computed,  // from uniform values and the thread's place, by each region that uses it
+        kept       // each thread has one, which lasts from one region to the next
+    };
+    // A variable that is declared outside of all statements of one region.
+    struct Variable {
+        std::string_view name;
+        Kind kind;
+        Range declaration;
+        std::string type;    // if it is kept
+        std::size_t region;  // that declares it
+        bool lasts = false;  // beyond this region
+    };
+    struct Region {
+        Range statements;
+        std::vector<std::size_t> visible;  // variables, the innermost last
+    };
+    // `for (i = 0; ...)` with a barrier inside, and with an `i` that is declared before it. Inside
+    // it is uniform.
+    struct Loop {
+        std::size_t begin;
+        std::size_t end;
+        std::size_t variable;
+    };
+    // Where a statement is.
+    struct Around {
+        bool in_loop;
+        bool in_block;
+    };
+
+    bool is_known_body();
+    bool is_known_directive(std::size_t i) const;
+    std::size_t behind_shared_declaration(std::size_t i);
+    bool is_barrier(std::size_t i) const;
+    bool has_barrier(Range range) const;
+    bool mentions(Range range, std::string_view name) const;
+    bool is_unary(std::size_t i) const;
+    bool is_declared_at(std::size_t name) const;
+    bool is_changed(std::string_view name, Range range) const;
+    const Variable* find(std::string_view name) const;
+    bool is_pure(Range range, bool uniform, bool may_assign = false);
+    bool is_variable_of_device(std::string_view name);
+
+    bool plan_statements(Range list, Around around);
+    bool plan_statement(Range statement, Around around);
+    bool plan_loop(Range statement);
+    bool plan_branch(Range statement, Around around);
+    bool plan_block(std::size_t brace, Around around);
+    bool plan_declaration(Range statement, std::size_t first, Around around);
+    bool is_uniform_jump(Range statement, Around around);
+    bool jumps_inside(Range statement) const;
+    bool add_to_region(Range statement, Around around);
+    void close_region();
+
+    void find_later_uses();
+    void qualify_places();
+    void keep_declared_variables();
+    void insert_regions();
+    std::string row(const Variable& variable) const;
+    std::string begin_region(std::size_t region);
+    std::string translated(Range range) const;
+
+    Range body_;
+    std::set<std::string_view> parameters_;
+    std::set<std::string_view> shared_;
+    std::vector<Variable> variables_;
+    std::vector<std::size_t> visible_;
+    std::vector<Region> regions_;
+    std::vector<Loop> loops_;
+    std::vector<std::size_t> barriers_;
+    std::optional<std::set<std::string_view>> device_variables_;
+    bool is_open_ = false;         // the last region
+    bool may_have_ended_ = false;  // a thread, by `return`
 };
 
 // `extern __shared__ T name[]...;` outside functions: each function that uses the name gets a

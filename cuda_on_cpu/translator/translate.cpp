@@ -90,6 +90,7 @@ class Translation : Rewriter {
           kernels_(file),
           launches_(file),
           loose_names_(file),
+          regions_(file, dialect),
           rows_(file, dialect),
           shared_variables_(file, shared_arrays),
           shifts_(file),
@@ -126,6 +127,7 @@ class Translation : Rewriter {
     Kernels kernels_;
     Launches launches_;
     LooseNames loose_names_;
+    Regions regions_;
     Rows rows_;
     SharedVariables shared_variables_;
     Shifts shifts_;
@@ -168,8 +170,10 @@ std::string Translation::run() {
     for (auto open = launches.rbegin(); open != launches.rend(); ++open)
         launches_.translate_launch(*open);
     if (loops_ == ThreadLoops::on) {
-        for (const KernelBody& kernel : kernels_.bodies())
+        for (const KernelBody& kernel : kernels_.bodies()) {
             rows_.translate_kernel(kernel);
+            regions_.translate_kernel(kernel);
+        }
     }
     std::string result;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {

@@ -21,6 +21,7 @@
 
 #include "cuda_on_cpu/atomic_word.h"
 #include "cuda_on_cpu/pointers_in.h"
+#include "cuda_on_cpu/regions.h"
 #include "cuda_on_cpu/rows.h"
 #include "cuda_on_cpu/thread.h"
 
@@ -119,12 +120,28 @@ class Kernel {
     template <bool kPlainTypes, class Closure, class... Arguments>
     void prepare_rows(const char* names, const Closure& closure, const Arguments&... arguments) {
         if constexpr (CUDA_ON_CPU_ROWS && kPlainTypes && (true && ... && IsPlain<Arguments>::value)) {
-            prepare_to_run(run_thread_of_row<Closure>, run_row<Closure>, names, closure, arguments...);
+            prepare_to_run(run_thread_of_row<Closure>, run_in_rows<Closure>, names, closure, arguments...);
         } else {
             prepare_to_run(
                 [](const void* prepared) {
                     Closure own = *static_cast<const Closure*>(prepared);
                     own(ThreadPlace{threadIdx, blockIdx, blockDim, gridDim});
+                },
+                nullptr, names, closure, arguments...);
+        }
+    }
+
+    // The same for a kernel in regions. The closure takes the threads to run.
+    template <bool kPlainTypes, class Closure, class... Arguments>
+    void prepare_regions(const char* names, const Closure& closure, const Arguments&... arguments) {
+        if constexpr (CUDA_ON_CPU_ROWS && kPlainTypes && (true && ... && IsPlain<Arguments>::value)) {
+            prepare_to_run(run_thread_of_regions<Closure>, run_regions<Closure>, names, closure,
+                           arguments...);
+        } else {
+            prepare_to_run(
+                [](const void* prepared) {
+                    const Closure own = *static_cast<const Closure*>(prepared);
+                    own(SingleThread{{blockIdx, blockDim, gridDim}});
                 },
                 nullptr, names, closure, arguments...);
         }
@@ -157,20 +174,20 @@ class Kernel {
     }
     void check_pointer(int position, const volatile void* pointer);
     template <class Closure, class... Arguments>
-    void prepare_to_run(void (*run)(const void*), RunRow run_row, const char* names, const Closure& closure,
-                        const Arguments&... arguments) {
+    void prepare_to_run(void (*run)(const void*), RunBlock run_block, const char* names,
+                        const Closure& closure, const Arguments&... arguments) {
         int position = 0;
         const Argument list[] = {
             {__builtin_addressof(arguments), sizeof arguments, pointers_in<Arguments>()}...,
             {nullptr, 0, nullptr}};
         (check_argument(++position, arguments), ...);
         prepare_erased(
-            new Closure(closure), run, run_row,
+            new Closure(closure), run, run_block,
             [](const void* prepared) { delete static_cast<const Closure*>(prepared); }, names, list,
             sizeof...(arguments));
     }
     // Takes ownership of the closure.
-    void prepare_erased(const void* closure, void (*run)(const void*), RunRow run_row,
+    void prepare_erased(const void* closure, void (*run)(const void*), RunBlock run_block,
                         void (*destroy)(const void*), const char* names, const Argument* arguments,
                         std::size_t count);
 };

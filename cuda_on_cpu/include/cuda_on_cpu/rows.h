@@ -5,7 +5,7 @@
 //     __global__ void scale(float* x, float a) { x[threadIdx.x] *= a; }
 //     ... prepare_rows("x, a", [=](const ThreadPlace& place) mutable { x[place.threadIdx.x] *= a; }, x, a); ...
 //
-// and a block runs as loops over its threads (run_row), which the compiler can vectorise.
+// and a block runs as loops over its threads (run_in_rows), which the compiler can vectorise.
 #pragma once
 
 #include <concepts>
@@ -31,15 +31,13 @@ struct ThreadPlace {
     dim3 gridDim;
 };
 
-// Threads of a block that differ in x alone; all of them.
-struct RowOfThreads {
-    unsigned y;
-    unsigned z;
-    uint3 block;
-    dim3 block_dim;
-    dim3 grid_dim;
+struct BlockPlace {
+    uint3 blockIdx;
+    dim3 blockDim;
+    dim3 gridDim;
 };
-using RunRow = void (*)(const void* closure, const RowOfThreads& row);
+// Runs all threads of a block.
+using RunBlock = void (*)(const void* closure, const BlockPlace& block);
 
 // Types whose operators are those of the language, so that no function hides behind them.
 template <class T>
@@ -76,27 +74,39 @@ inline constexpr bool all_plain = (true && ... && IsPlain<T>::value);
 // elements.
 inline constexpr unsigned kBlocksOfSmallGrid = 1U << 19;
 
+// Threads of a block that differ in x alone; all of them.
 template <class Closure>
-__forceinline__ void run_row_of(const Closure& original, const RowOfThreads& row, uint3 block,
-                                dim3 block_dim) {
-    const unsigned count = row.block_dim.x & 2047U;
-    const unsigned y = row.y;
-    const unsigned z = row.z;
-    const dim3 grid_dim = row.grid_dim;
+__forceinline__ void run_row_of(const Closure& original, unsigned y, unsigned z, const BlockPlace& block) {
+    const unsigned count = block.blockDim.x & 2047U;
+    const BlockPlace place = block;
     for (unsigned x = 0; x < count; ++x) {
         Closure own = original;  // a thread may write to its parameters
-        own(ThreadPlace{{x, y, z}, block, block_dim, grid_dim});
+        own(ThreadPlace{{x, y, z}, place.blockIdx, place.blockDim, place.gridDim});
+    }
+}
+
+// In a small grid.
+constexpr BlockPlace with_small_numbers(BlockPlace block) {
+    block.blockIdx.x &= kBlocksOfSmallGrid - 1;
+    block.blockDim.x &= 2047U;
+    return block;
+}
+
+template <class Closure>
+CUDA_ON_CPU_ROW void run_row(const void* prepared, unsigned y, unsigned z, const BlockPlace& block) {
+    const Closure original = *static_cast<const Closure*>(prepared);
+    if (block.gridDim.x > kBlocksOfSmallGrid) {
+        run_row_of(original, y, z, block);
+    } else {
+        run_row_of(original, y, z, with_small_numbers(block));
     }
 }
 
 template <class Closure>
-CUDA_ON_CPU_ROW void run_row(const void* prepared, const RowOfThreads& row) {
-    const Closure original = *static_cast<const Closure*>(prepared);
-    if (row.grid_dim.x > kBlocksOfSmallGrid) {
-        run_row_of(original, row, row.block, row.block_dim);
-    } else {
-        run_row_of(original, row, {row.block.x & (kBlocksOfSmallGrid - 1), row.block.y, row.block.z},
-                   {row.block_dim.x & 2047U, row.block_dim.y, row.block_dim.z});
+void run_in_rows(const void* prepared, const BlockPlace& block) {
+    for (unsigned z = 0; z < block.blockDim.z; ++z) {
+        for (unsigned y = 0; y < block.blockDim.y; ++y)
+            run_row<Closure>(prepared, y, z, block);
     }
 }
 

@@ -920,6 +920,63 @@ TEST(WarpSynchronousCode, IsNotWhatSynchronisesOrWaits) {
     }
 }
 
+TEST(LaneExchanges, ThroughPlainSharedMemoryAreNamed) {
+    const std::string begin = "__global__ void k(int* out) { __shared__ int s[64]; ";
+    for (const char* body :
+         {"int t = threadIdx.x; s[t] = t;\n int left = t ? s[t - 1] : 0; s[t] = left + 1; }",
+          "const unsigned t = threadIdx.x % 32; s[t] = t;\n int a = s[t ^ 1]; s[t] = a; }",
+          "int lane = static_cast<int>(threadIdx.x) & 31; s[lane] = 1;\n out[lane] = s[(lane + 1) % 32]; }",
+          "s[threadIdx.x] = 1;\n out[threadIdx.x] = s[31 - threadIdx.x]; }",
+          "auto t = threadIdx.y * blockDim.x + threadIdx.x; s[t] = 1; if (t >= 1)\n s[t] += s[t - 1]; }",
+          "int t = threadIdx.x; if (t < 16) s[t] += s[t + 16]; if (t < 8)\n s[t] += s[t + 8]; }",
+          "int t = threadIdx.x; for (int d = 16; d > 0; d /= 2) if (t < d)\n s[t] += s[t + d]; }",
+          "int t = threadIdx.x; s[t] = t; __syncthreads(); for (int d = 1; d < 32; d <<= 1) {\n int v = t >= "
+          "d "
+          "? s[t - d] : 0; s[t] += v; } }"}) {
+        const std::string text = begin + body;
+        const auto warnings = warnings_of(text);
+        ASSERT_EQ(warnings.size(), 1u) << text;
+        EXPECT_EQ(warnings[0].line, 2) << text;
+        EXPECT_TRUE(contains(warnings[0].message, "the shared 's' without __syncwarp()"))
+            << warnings[0].message;
+        EXPECT_TRUE(contains(gnu(text), "value_in_step")) << gnu(text);
+    }
+}
+
+TEST(LaneExchanges, AreNotWhatOneThreadDoesOrWhatIsSynchronised) {
+    for (const char* body :
+         {"s[t] = t; __syncwarp(); out[t] = s[t - 1];",
+          "s[t] = t; tile.sync(); out[t] = s[t - 1];",
+          "s[t] = t; asm volatile(\"bar.sync 0;\"); out[t] = s[t - 1];",
+          "s[t] = t; meet(); out[t] = s[t - 1];",
+          "s[t] = t; out[t] = s[t];",
+          "int a = s[t - 1]; s[t] = a;",
+          "s[t] += s[t + 16];",
+          "s[t] = 1; s[t] += s[t + blockDim.x];",
+          "s[t] = 1; s[t + 16] = 2; out[t] = s[t + 16];",
+          "s[t] = 1; out[t] = s[t + 32];",
+          "s[t] = 1; t += 16; out[t] = s[t - 16];",
+          "s[t] = 1; t ^= 1; out[t] = s[t ^ 1];",
+          "if (t == 0) { s[t] = 1; out[t] = s[t + 1]; }",
+          "if (t % 2) { s[t] = 1; out[t] = s[t - 1]; }",
+          "if (leads) { s[t] = 1; out[t] = s[t + 1]; }",
+          "if (t < 8) { s[t] += s[t + 8]; out[t] = s[t + 8]; }",
+          "for (int i = 1; i < 32; ++i) { s[i] = i; s[i] += s[i - 1]; }",
+          "for (int d = 16; d > 0; d /= 2) { if (t < d) s[t] += s[t + d]; __syncthreads(); }",
+          "for (int d = 32; d < 96; d += 32) s[t] += s[t + d];",
+          "const int b = 4 * threadIdx.x; s[b] = 1; out[b] = s[b + 1];",
+          "const int b = starts[threadIdx.x]; s[b] = 1; out[b] = s[b + 1];",
+          "const int w = threadIdx.x / 32; s[w] = 1; out[w] = s[w + 1];",
+          "s[t] = 1; auto before = [&] { return s[t - 1]; }; __syncthreads(); out[t] = before();",
+          "s[t] = 1; load(&s[t - 1]);",
+          "if (t < n) { s[t] = 1; __syncthreads(); } else { s[t] = 0; } out[t] = s[t - 1];"}) {
+        const std::string text =
+            "__global__ void k(int* out) { __shared__ int s[128]; int t = threadIdx.x; " + std::string(body) +
+            " }";
+        EXPECT_TRUE(warnings_of(text).empty()) << text;
+    }
+}
+
 TEST(UnsetVariables, AreNamedWhereTheyAreChangedFirst) {
     for (const char* text :
          {"__global__ void k(float* x, int n) {\n float sum; for (int i = 0; i < n; ++i)\n sum += x[i]; *x = "

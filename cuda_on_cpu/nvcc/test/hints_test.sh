@@ -101,10 +101,11 @@ for line in 12:sum 19:c 25:best; do
     check "the variable of line $line is unset" grep -q "unset.cu:${line%:*}:.*${line#*:}.*\(nothing has set it\|used uninitialized\|be used uninitialized\)" unset.err
 done
 check 'and no other' test "$(grep -c 'warning: ' unset.err)" -le 5
+check 'through plain shared memory, too' grep -q "warp_synchronous.cu:34: warning: .*the shared 's' without __syncwarp" err
 check 'in an array, too' grep -q 'warp_synchronous.cu:27: warning: lanes of a warp .*__syncwarp' err
 for order in ascending descending; do
     CUDA_ON_CPU_ORDER=$order CUDA_ON_CPU_LOCKSTEP=1 ./steps >out 2>err
-    check "in lockstep it runs as on old GPUs, $order" test "$(cat out)" = '2080 496'
+    check "in lockstep it runs as on old GPUs, $order" test "$(cat out)" = '2080 496 31'
     check "and nothing is told, $order" test ! -s err
 done
 

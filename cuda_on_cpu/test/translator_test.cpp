@@ -1204,6 +1204,28 @@ TEST(OneSideOnly, DeviceVariablesInHostCodeAreNamedOnce) {
                     contains(warnings[0].message, "cudaMemcpyFromSymbol"));
     }
 }
+// An attribute with arguments is neither a function's parameters nor a part of the namespace's name.
+TEST(Namespaces, MayHaveAttributes) {
+    for (const char* head :
+         {"namespace [[deprecated(\"x\")]] old", "inline namespace [[gnu::visibility(\"x\")]] n",
+          "namespace __attribute__((visibility(\"x\"))) n", "namespace n __attribute__((visibility(\"x\")))",
+          "namespace a::b", "namespace"}) {
+        const std::string open = std::string(head) + " { ";
+        EXPECT_EQ(gnu(open + "__device__ int x; }"), open + "static __attribute__((used)) int x; }");
+        EXPECT_TRUE(
+            warnings_of(open + "__device__ int f() { return 1; } } __global__ void k() { f(); }").empty())
+            << head;
+        EXPECT_TRUE(warnings_of("__device__ int n; " + open + "__device__ int m = n; }").empty()) << head;
+        EXPECT_EQ(warnings_of(open + "int f() { return 1; } } __global__ void k() { f(); }").size(), 1U)
+            << head;
+    }
+    EXPECT_TRUE(
+        contains(gnu("namespace [[deprecated(\"x\")]] old { __shared__ int s[4]; __global__ void k() { "
+                     "s[0] = 1; } }"),
+                 "::old::"));
+    EXPECT_EQ(warnings_of("__device__ int n; void g() [[gnu::cold]] { n = 3; }").size(), 1U);
+}
+
 TEST(OneSideOnly, WhatMayBeMeantOtherwiseIsNotNamed) {
     for (const char* source :
          {"__device__ int n; __global__ void k() { n = 3; }",

@@ -13,6 +13,7 @@
 #include "current_device.hpp"
 #include "memory.hpp"
 #include "peer_guard.hpp"
+#include "variable_gaps.hpp"
 
 namespace cuda_on_cpu {
 
@@ -73,12 +74,13 @@ bool waits_for_others(Kernels& k, int device) {
     return false;
 }
 
-void say_shared(const Variable& variable) {
-    std::fprintf(stderr,
-                 "cuda_on_cpu: kernels of several devices, which ran at the same time, have shared a "
-                 "__device__ variable of %zu bytes, and one has written it: on GPUs each device has its own. "
-                 "Use memory of cudaMalloc\n",
-                 variable.size);
+void say_shared(const char* place, const Variable& variable) {
+    std::fprintf(
+        stderr,
+        "cuda_on_cpu: kernels of several devices, which ran at the same time, have shared a "
+        "__device__ variable%s of %zu bytes, and one has written it: on GPUs each device has its own. "
+        "Use memory of cudaMalloc\n",
+        quoted_name_of_variable(place).c_str(), variable.size);
 }
 
 // The caller holds the lock.
@@ -97,7 +99,7 @@ void bring_variables(Kernels& k, int device) {
 void end_sharing(Kernels& k) {
     for (auto& [place, variable] : k.variables) {
         if (variable.shared.empty()) continue;
-        if (std::memcmp(place, variable.shared.data(), variable.size) != 0) say_shared(variable);
+        if (std::memcmp(place, variable.shared.data(), variable.size) != 0) say_shared(place, variable);
         variable.shared.clear();
     }
 }
@@ -182,9 +184,9 @@ void note_variable(const char* function, void* variable, std::size_t size, bool 
     std::fprintf(
         stderr,
         "cuda_on_cpu: %s: kernels of several devices ran before the host first used this __device__ "
-        "variable of %zu bytes, and had one copy of it; on GPUs each device has its own. Write it on "
+        "variable%s of %zu bytes, and had one copy of it; on GPUs each device has its own. Write it on "
         "each device (cudaMemcpyToSymbol) before its first kernel\n",
-        function, size);
+        function, quoted_name_of_variable(variable).c_str(), size);
 }
 
 namespace {

@@ -643,15 +643,21 @@ TEST(DeviceVariables, WithElementsLieBetweenGaps) {
     }
     EXPECT_EQ(dense(without_gaps(gnu("__device__ int a[2] = {1}, b[3];"))),
               dense(own + " int a[2] = {1}; " + own + " int b[3];"));
+    // Each variable of a declaration lies between its own gaps, so none lies in those of another.
+    const std::string mixed = gnu("__device__ int n, b[3];");
+    EXPECT_EQ(dense(without_gaps(mixed)), dense(own + " int n; " + own + " int b[3];"));
+    EXPECT_TRUE(contains(mixed, "(n, \"n\", gap_") && contains(mixed, "(b, \"b\", gap_")) << mixed;
     // Beside variables with values the gaps have one, too.
     const std::string filled = "{::cuda_on_cpu::kVariableCanary}; ";
     EXPECT_TRUE(contains(gnu("__device__ int a[2] = {1};"), filled));
     EXPECT_TRUE(contains(gnu("__device__ const int a[2] = {};"), filled));
     EXPECT_FALSE(contains(gnu("__device__ int a[2] = {0, 0};"), filled));
     EXPECT_FALSE(contains(gnu("__device__ int a[2];"), filled));
-    for (const char* no_gaps : {"struct S { static __device__ int a[2]; };", "extern __device__ int a[];",
-                                "__device__ int a[2], *b;", "template <int n> __device__ int a[n];",
-                                "__device__ int f(int a[2]);", "__device__ struct { int a[2]; } s;"})
+    for (const char* no_gaps :
+         {"struct S { static __device__ int a[2]; };", "extern __device__ int a[];",
+          "__device__ int a[2], *b;", "__device__ int *a[2], b[2];", "__device__ int *p, a[2];",
+          "__device__ int n, m;", "template <int n> __device__ int a[n];", "__device__ int f(int a[2]);",
+          "__device__ struct { int a[2]; } s;"})
         EXPECT_FALSE(contains(gnu(no_gaps), "gap_")) << no_gaps;
 }
 
@@ -1204,7 +1210,8 @@ TEST(OneSideOnly, DeviceVariablesInHostCodeAreNamedOnce) {
                     contains(warnings[0].message, "cudaMemcpyFromSymbol"));
     }
 }
-// An attribute with arguments is neither a function's parameters nor a part of the namespace's name.
+// An attribute with arguments is neither a function's parameters nor a part of the namespace's
+// name.
 TEST(Namespaces, MayHaveAttributes) {
     for (const char* head :
          {"namespace [[deprecated(\"x\")]] old", "inline namespace [[gnu::visibility(\"x\")]] n",

@@ -38,6 +38,7 @@ struct Kernels {
     int guarded_from = -1;
     std::uint64_t have_run = 0;           // devices
     std::map<char*, Variable> variables;  // indexed by their first byte
+    std::map<char*, std::size_t> copied;  // sizes of those that the host has copied
 };
 Kernels& kernels() {
     static auto& only = *new Kernels;
@@ -170,11 +171,23 @@ KernelOnDevice::~KernelOnDevice() {
     k.ended.notify_all();
 }
 
+std::map<char*, std::size_t> known_variables() {
+    std::map<char*, std::size_t> known;
+    for (const GuardedVariable& variable : guarded_variables()) {
+        if (variable.writable) known.emplace(const_cast<char*>(variable.begin), variable.size);
+    }
+    Kernels& k = kernels();
+    const std::scoped_lock lock(k.mutex);
+    known.insert(k.copied.begin(), k.copied.end());
+    return known;
+}
+
 void note_variable(const char* function, void* variable, std::size_t size, bool reads) {
-    if (!several_devices() || size == 0) return;
     Kernels& k = kernels();
     const std::scoped_lock lock(k.mutex);
     auto* const place = static_cast<char*>(variable);
+    if (size > 0) k.copied.emplace(place, size);
+    if (!several_devices() || size == 0) return;
     const auto [found, is_new] = k.variables.try_emplace(place);
     if (!is_new) return;
     found->second.size = size;

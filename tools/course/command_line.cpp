@@ -79,7 +79,12 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
         auto first = arguments.begin() + 2;  // `--size -5`: the value is not an option
         while (first != arguments.end() && (!is_foreign(*first) || takes_value(*std::prev(first))))
             ++first;
-        if (first != arguments.end() && *first != "--") arguments.insert(first, "--");
+        if (first == arguments.end()) continue;
+        if (*first != "--") first = arguments.insert(first, "--");
+        // CLI11 expects the values of ARGUMENTS side by side: `my.cu more.cu --html page.html -- 7`
+        // becomes `my.cu --html page.html -- more.cu 7`.
+        const auto first_file = arguments.begin() + 1 + options;
+        if (files > 1) std::rotate(first_file + 1, first_file + files, first + 1);
     }
     std::reverse(arguments.begin(), arguments.end());
     return arguments;

@@ -153,6 +153,17 @@ TEST_F(OwnProgram, MayBeginWithAFileOfTheHost) {
     EXPECT_EQ(read_text(file("arguments")), "3|");
 }
 
+TEST_F(OwnProgram, OfSeveralFilesIsInspectedWithItsArguments) {
+    for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--rdc"}}) {
+        std::vector<std::string> arguments = options;
+        arguments.insert(arguments.end(), {file("my.cu"), file("nowhere.cu"), "--", "7", "--size"});
+        for (const char* command : {"inspect", "debug"}) {
+            course(command, arguments);
+            EXPECT_NE(said().find("there is no file"), std::string::npos) << command << ": " << said();
+        }
+    }
+}
+
 TEST_F(OwnProgram, WithoutACuFileIsToldWhatIsExpected) {
     directory_.write("host.cpp", "");
     directory_.write("notes.txt", "");

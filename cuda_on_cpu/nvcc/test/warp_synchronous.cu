@@ -1,4 +1,4 @@
-// Three kernels as they were written for GPUs before Volta, whose warps ran each statement together.
+// Kernels as they were written for GPUs before Volta, whose warps ran each statement together.
 #include <cstdio>
 
 template <int kBlock>

@@ -13,6 +13,7 @@
 #include "current_device.hpp"
 #include "memory.hpp"
 #include "peer_guard.hpp"
+#include "variable_gaps.hpp"
 
 namespace cuda_on_cpu {
 
@@ -37,6 +38,7 @@ struct Kernels {
     int guarded_from = -1;
     std::uint64_t have_run = 0;           // devices
     std::map<char*, Variable> variables;  // indexed by their first byte
+    std::map<char*, std::size_t> copied;  // sizes of those that the host has copied
 };
 Kernels& kernels() {
     static auto& only = *new Kernels;
@@ -73,12 +75,13 @@ bool waits_for_others(Kernels& k, int device) {
     return false;
 }
 
-void say_shared(const Variable& variable) {
-    std::fprintf(stderr,
-                 "cuda_on_cpu: kernels of several devices, which ran at the same time, have shared a "
-                 "__device__ variable of %zu bytes, and one has written it: on GPUs each device has its own. "
-                 "Use memory of cudaMalloc\n",
-                 variable.size);
+void say_shared(const char* place, const Variable& variable) {
+    std::fprintf(
+        stderr,
+        "cuda_on_cpu: kernels of several devices, which ran at the same time, have shared a "
+        "__device__ variable%s of %zu bytes, and one has written it: on GPUs each device has its own. "
+        "Use memory of cudaMalloc\n",
+        quoted_name_of_variable(place).c_str(), variable.size);
 }
 
 // The caller holds the lock.
@@ -97,7 +100,7 @@ void bring_variables(Kernels& k, int device) {
 void end_sharing(Kernels& k) {
     for (auto& [place, variable] : k.variables) {
         if (variable.shared.empty()) continue;
-        if (std::memcmp(place, variable.shared.data(), variable.size) != 0) say_shared(variable);
+        if (std::memcmp(place, variable.shared.data(), variable.size) != 0) say_shared(place, variable);
         variable.shared.clear();
     }
 }
@@ -168,11 +171,23 @@ KernelOnDevice::~KernelOnDevice() {
     k.ended.notify_all();
 }
 
+std::map<char*, std::size_t> known_variables() {
+    std::map<char*, std::size_t> known;
+    for (const GuardedVariable& variable : guarded_variables()) {
+        if (variable.writable) known.emplace(const_cast<char*>(variable.begin), variable.size);
+    }
+    Kernels& k = kernels();
+    const std::scoped_lock lock(k.mutex);
+    known.insert(k.copied.begin(), k.copied.end());
+    return known;
+}
+
 void note_variable(const char* function, void* variable, std::size_t size, bool reads) {
-    if (!several_devices() || size == 0) return;
     Kernels& k = kernels();
     const std::scoped_lock lock(k.mutex);
     auto* const place = static_cast<char*>(variable);
+    if (size > 0) k.copied.emplace(place, size);
+    if (!several_devices() || size == 0) return;
     const auto [found, is_new] = k.variables.try_emplace(place);
     if (!is_new) return;
     found->second.size = size;
@@ -182,9 +197,9 @@ void note_variable(const char* function, void* variable, std::size_t size, bool 
     std::fprintf(
         stderr,
         "cuda_on_cpu: %s: kernels of several devices ran before the host first used this __device__ "
-        "variable of %zu bytes, and had one copy of it; on GPUs each device has its own. Write it on "
+        "variable%s of %zu bytes, and had one copy of it; on GPUs each device has its own. Write it on "
         "each device (cudaMemcpyToSymbol) before its first kernel\n",
-        function, size);
+        function, quoted_name_of_variable(variable).c_str(), size);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 
 namespace cuda_on_cpu {
 
@@ -21,6 +22,10 @@ class KernelOnDevice {
     int device_;  // -1: there is only one
     bool polls_;
 };
+
+// The `__device__` variables that are known, with their sizes: arrays, objects of classes, and
+// those that the host has copied.
+std::map<char*, std::size_t> known_variables();
 
 // The host accesses the variable by its name, so from now on each device has its own copy. `reads`:
 // the host reads what kernels have stored in it.

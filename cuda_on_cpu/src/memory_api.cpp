@@ -25,6 +25,7 @@
 #include "memory_pools.hpp"
 #include "observer.hpp"
 #include "stream.hpp"
+#include "variable_gaps.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -279,10 +280,11 @@ cudaError_t set(const char* function, void* pointer, std::size_t pitch, int valu
     return submit(stream, function, std::move(operation));
 }
 
-cudaError_t check_symbol(const char* function, std::size_t size, std::size_t bytes, std::size_t offset) {
+cudaError_t check_symbol(const char* function, const void* symbol, std::size_t size, std::size_t bytes,
+                         std::size_t offset) {
     if (offset <= size && bytes <= size - offset) return cudaSuccess;
-    return refuse(cudaErrorInvalidValue, function, "bytes %zu to %zu of a symbol of %zu bytes", offset,
-                  offset + bytes, size);
+    return refuse(cudaErrorInvalidValue, function, "bytes %zu to %zu of the symbol%s, which has %zu bytes",
+                  offset, offset + bytes, quoted_name_of_variable(symbol).c_str(), size);
 }
 
 // A symbol is on the device, so three kinds fit. A copy of nothing may have any, as on an H200.
@@ -373,7 +375,7 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std
                            std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool returns_early) {
     const char* const function = returns_early ? "cudaMemcpyToSymbolAsync" : "cudaMemcpyToSymbol";
     if (const cudaError_t error = check_symbol_place(function, symbol); error != cudaSuccess) return error;
-    if (const cudaError_t error = check_symbol(function, size, bytes, offset); error != cudaSuccess)
+    if (const cudaError_t error = check_symbol(function, symbol, size, bytes, offset); error != cudaSuccess)
         return error;
     if (const cudaError_t error =
             check_symbol_kind(function, bytes, kind, cudaMemcpyHostToDevice, "cudaMemcpyHostToDevice");
@@ -389,7 +391,7 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std
                              bool returns_early) {
     const char* const function = returns_early ? "cudaMemcpyFromSymbolAsync" : "cudaMemcpyFromSymbol";
     if (const cudaError_t error = check_symbol_place(function, symbol); error != cudaSuccess) return error;
-    if (const cudaError_t error = check_symbol(function, size, bytes, offset); error != cudaSuccess)
+    if (const cudaError_t error = check_symbol(function, symbol, size, bytes, offset); error != cudaSuccess)
         return error;
     if (const cudaError_t error =
             check_symbol_kind(function, bytes, kind, cudaMemcpyDeviceToHost, "cudaMemcpyDeviceToHost");

@@ -21,6 +21,7 @@
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/launch.h"
 #include "cuda_on_cpu/spin_hint.h"
+#include "device_variables.hpp"
 #include "environment.hpp"
 #include "exit_report.hpp"
 #include "fibre.hpp"
@@ -32,6 +33,7 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr unsigned kLaunchesOfAKernel = 2;
+constexpr std::size_t kMostOfVariable = std::size_t{1} << 16;
 constexpr std::size_t kMostMemory = std::size_t{16} << 20;
 constexpr std::uint64_t kMostThreads = 1 << 18;
 constexpr std::uint64_t kThreadsOfFewBlocks = 1 << 14;
@@ -167,8 +169,21 @@ OrderCheck::OrderCheck(LaunchState& launch) : launch_(launch) {
         if (each.mapping == nullptr || each.file >= 0) return;  // memory that processes may share
         bytes_ += each.size;
     }
+    add_variables();
     if (bytes_ > 0 && bytes_ <= kMostMemory) start();
     time_spent += now() - started_;
+}
+
+// Large ones are probably tables, and no results.
+void OrderCheck::add_variables() {
+    for (const auto& [begin, size] : known_variables()) {
+        if (size > kMostOfVariable) continue;
+        Allocation variable{};
+        variable.begin = begin;
+        variable.size = size;
+        allocations_.push_back(variable);
+        bytes_ += size;
+    }
 }
 
 bool OrderCheck::applies() const {

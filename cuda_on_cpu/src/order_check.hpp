@@ -2,7 +2,8 @@
 // barrier, which a GPU nearly always hides. The first small launches of each kernel run a second
 // time in a copy of the process (fork), with blocks, warps and lanes in the opposite order. The
 // copy affects neither the memory nor the output of the program. Afterwards, the contents of its
-// allocations are compared. Kernels that read clocks or allocate are left out.
+// allocations and its known `__device__` variables are compared. Kernels that read clocks or
+// allocate are left out.
 //
 // In a kernel without barriers two orders may agree on a wrong result: eight warps that add to one
 // element give eight times the sum in both. So each warp also runs on the memory as it was before
@@ -45,6 +46,7 @@ class OrderCheck {
 
   private:
     bool applies() const;
+    void add_variables();
     void start();
     enum class Answer {
         same_unless_it_differs,
@@ -81,7 +83,7 @@ class OrderCheck {
     bool differs() const;
 
     LaunchState& launch_;
-    std::vector<Allocation> allocations_;
+    std::vector<Allocation> allocations_;  // and `__device__` variables
     std::size_t bytes_ = 0;
     bool has_many_threads_ = false;  // only a few blocks run
     // Shared with the copy: the contents of the allocations before its run and after it.

@@ -88,6 +88,13 @@ std::vector<GuardedVariable> guarded_variables() {
     return v.all;
 }
 
+std::string quoted_name_of_variable(const void* begin) {
+    Variables& v = variables();
+    const std::scoped_lock lock(v.mutex);
+    const auto found = std::ranges::find(v.all, begin, &GuardedVariable::begin);
+    return found == v.all.end() ? "" : " '" + std::string(found->name) + "'";
+}
+
 std::string describe_index(const GuardedVariable& variable, const char* byte) {
     const std::ptrdiff_t offset = byte - variable.begin;
     const auto element = static_cast<std::ptrdiff_t>(variable.element);

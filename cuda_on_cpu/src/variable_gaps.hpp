@@ -21,6 +21,9 @@ struct GuardedVariable {
 // In the order of their addresses.
 std::vector<GuardedVariable> guarded_variables();
 
+// " 'table'" for the variable that begins there, if it lies between gaps; else "".
+std::string quoted_name_of_variable(const void* begin);
+
 // "index 17 of 'table', which has 16 elements"; of a variable that is no array "byte 68 of
 // 'settings', which has 64 bytes".
 std::string describe_index(const GuardedVariable& variable, const char* byte);

@@ -105,6 +105,20 @@ TEST(NamesOfVariables, AreSymbolsWithoutTheirAddress) {
                  {"cudaGetSymbolSize"}));
 }
 
+TEST(NamesOfVariables, AreThoseOfSymbolsThatAreTooSmall) {
+    const int host[64] = {};
+    int back[64];
+    EXPECT_TRUE(
+        mentions(refused_copy(cudaErrorInvalidValue, [&] { return cudaMemcpyToSymbol(rows, host, 68); }),
+                 {"cudaMemcpyToSymbol: bytes 0 to 68 of the symbol 'rows', which has 64 bytes"}));
+    EXPECT_TRUE(
+        mentions(refused_copy(cudaErrorInvalidValue, [&] { return cudaMemcpyFromSymbol(back, point, 8, 4); }),
+                 {"cudaMemcpyFromSymbol: bytes 4 to 12 of the symbol 'point', which has 8 bytes"}));
+    EXPECT_TRUE(
+        mentions(refused_copy(cudaErrorInvalidValue, [&] { return cudaMemcpyToSymbol(single, host, 8); }),
+                 {"bytes 0 to 8 of the symbol, which has 4 bytes"}));
+}
+
 template <class T>
 cudaError_t upload(T& symbol, const T& value) {
     return cudaMemcpyToSymbol(symbol, &value, sizeof value);

@@ -607,4 +607,76 @@ TEST(TextbookAtomics, KMeans) {
     release(device_points, sums);
 }
 
+// ---- Mailboxes: blocks wait for blocks that may not have begun -----------------------------------
+
+__global__ void wait_for_the_last_block(volatile int* flags, int* out, int blocks) {
+    const int block = blockIdx.x;
+    if (threadIdx.x > 0) return;
+    if (block > 0) {
+        flags[block] = block;
+        return;
+    }
+    while (flags[blocks - 1] == 0) {
+    }
+    *out = flags[blocks - 1];
+}
+
+__global__ void wait_for_the_next_block(int* flags, int* out, int blocks) {
+    const int block = blockIdx.x;
+    if (threadIdx.x == 0 && block + 1 < blocks) {
+        while (atomicAdd(&flags[block + 1], 0) == 0) {
+        }
+        __threadfence();
+    }
+    __syncthreads();
+    if (threadIdx.x == 1) out[block] = block + 1 < blocks ? out[block + 1] + 1 : 1;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicExch(&flags[block], 1);
+    }
+}
+
+// Each block puts its number into the box of the next one, when that is empty, and takes what lies
+// in its own.
+__global__ void pass_around(int* boxes, int* out, int blocks, int rounds) {
+    const int block = blockIdx.x;
+    if (threadIdx.x > 0) return;
+    for (int round = 0; round < rounds; ++round) {
+        while (atomicCAS(&boxes[(block + 1) % blocks], 0, block + 1) != 0) {
+        }
+        int got = 0;
+        while ((got = atomicExch(&boxes[block], 0)) == 0) {
+        }
+        out[block] += got;
+    }
+}
+
+TEST(Mailboxes, OfBlocksThatHaveNotBegun) {
+    constexpr int kBlocks = 24;  // all of them fit on any GPU at the same time
+    constexpr int kRounds = 3;
+    int* const flags = device_array<int>(kBlocks);
+    int* const out = device_array<int>(kBlocks);
+    const auto clear = [&] {
+        CUDA_CHECK(cudaMemset(flags, 0, kBlocks * sizeof(int)));
+        CUDA_CHECK(cudaMemset(out, 0, kBlocks * sizeof(int)));
+    };
+    clear();
+    wait_for_the_last_block<<<kBlocks, 32>>>(flags, out, kBlocks);
+    EXPECT_EQ(download(out, 1)[0], kBlocks - 1);
+
+    clear();
+    wait_for_the_next_block<<<kBlocks, 32>>>(flags, out, kBlocks);
+    const std::vector<int> places = download(out, kBlocks);
+    for (int b = 0; b < kBlocks; ++b)
+        EXPECT_EQ(places[b], kBlocks - b);
+
+    clear();
+    pass_around<<<kBlocks, 32>>>(flags, out, kBlocks, kRounds);
+    const std::vector<int> sums = download(out, kBlocks);
+    for (int b = 0; b < kBlocks; ++b)
+        EXPECT_EQ(sums[b], kRounds * (b == 0 ? kBlocks : b));
+    release(flags, out);
+}
+
 }  // namespace

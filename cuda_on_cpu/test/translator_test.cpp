@@ -758,15 +758,21 @@ TEST(DeviceVariables, WithElementsLieBetweenGaps) {
     }
     EXPECT_EQ(dense(without_gaps(gnu("__device__ int a[2] = {1}, b[3];"))),
               dense(own + " int a[2] = {1}; " + own + " int b[3];"));
+    // Each variable of a declaration lies between its own gaps, so none lies in those of another.
+    const std::string mixed = gnu("__device__ int n, b[3];");
+    EXPECT_EQ(dense(without_gaps(mixed)), dense(own + " int n; " + own + " int b[3];"));
+    EXPECT_TRUE(contains(mixed, "(n, \"n\", gap_") && contains(mixed, "(b, \"b\", gap_")) << mixed;
     // Beside variables with values the gaps have one, too.
     const std::string filled = "{::cuda_on_cpu::kVariableCanary}; ";
     EXPECT_TRUE(contains(gnu("__device__ int a[2] = {1};"), filled));
     EXPECT_TRUE(contains(gnu("__device__ const int a[2] = {};"), filled));
     EXPECT_FALSE(contains(gnu("__device__ int a[2] = {0, 0};"), filled));
     EXPECT_FALSE(contains(gnu("__device__ int a[2];"), filled));
-    for (const char* no_gaps : {"struct S { static __device__ int a[2]; };", "extern __device__ int a[];",
-                                "__device__ int a[2], *b;", "template <int n> __device__ int a[n];",
-                                "__device__ int f(int a[2]);", "__device__ struct { int a[2]; } s;"})
+    for (const char* no_gaps :
+         {"struct S { static __device__ int a[2]; };", "extern __device__ int a[];",
+          "__device__ int a[2], *b;", "__device__ int *a[2], b[2];", "__device__ int *p, a[2];",
+          "__device__ int n, m;", "template <int n> __device__ int a[n];", "__device__ int f(int a[2]);",
+          "__device__ struct { int a[2]; } s;"})
         EXPECT_FALSE(contains(gnu(no_gaps), "gap_")) << no_gaps;
 }
 
@@ -1035,6 +1041,63 @@ TEST(WarpSynchronousCode, IsNotWhatSynchronisesOrWaits) {
     }
 }
 
+TEST(LaneExchanges, ThroughPlainSharedMemoryAreNamed) {
+    const std::string begin = "__global__ void k(int* out) { __shared__ int s[64]; ";
+    for (const char* body :
+         {"int t = threadIdx.x; s[t] = t;\n int left = t ? s[t - 1] : 0; s[t] = left + 1; }",
+          "const unsigned t = threadIdx.x % 32; s[t] = t;\n int a = s[t ^ 1]; s[t] = a; }",
+          "int lane = static_cast<int>(threadIdx.x) & 31; s[lane] = 1;\n out[lane] = s[(lane + 1) % 32]; }",
+          "s[threadIdx.x] = 1;\n out[threadIdx.x] = s[31 - threadIdx.x]; }",
+          "auto t = threadIdx.y * blockDim.x + threadIdx.x; s[t] = 1; if (t >= 1)\n s[t] += s[t - 1]; }",
+          "int t = threadIdx.x; if (t < 16) s[t] += s[t + 16]; if (t < 8)\n s[t] += s[t + 8]; }",
+          "int t = threadIdx.x; for (int d = 16; d > 0; d /= 2) if (t < d)\n s[t] += s[t + d]; }",
+          "int t = threadIdx.x; s[t] = t; __syncthreads(); for (int d = 1; d < 32; d <<= 1) {\n int v = t >= "
+          "d "
+          "? s[t - d] : 0; s[t] += v; } }"}) {
+        const std::string text = begin + body;
+        const auto warnings = warnings_of(text);
+        ASSERT_EQ(warnings.size(), 1u) << text;
+        EXPECT_EQ(warnings[0].line, 2) << text;
+        EXPECT_TRUE(contains(warnings[0].message, "the shared 's' without __syncwarp()"))
+            << warnings[0].message;
+        EXPECT_TRUE(contains(gnu(text), "value_in_step")) << gnu(text);
+    }
+}
+
+TEST(LaneExchanges, AreNotWhatOneThreadDoesOrWhatIsSynchronised) {
+    for (const char* body :
+         {"s[t] = t; __syncwarp(); out[t] = s[t - 1];",
+          "s[t] = t; tile.sync(); out[t] = s[t - 1];",
+          "s[t] = t; asm volatile(\"bar.sync 0;\"); out[t] = s[t - 1];",
+          "s[t] = t; meet(); out[t] = s[t - 1];",
+          "s[t] = t; out[t] = s[t];",
+          "int a = s[t - 1]; s[t] = a;",
+          "s[t] += s[t + 16];",
+          "s[t] = 1; s[t] += s[t + blockDim.x];",
+          "s[t] = 1; s[t + 16] = 2; out[t] = s[t + 16];",
+          "s[t] = 1; out[t] = s[t + 32];",
+          "s[t] = 1; t += 16; out[t] = s[t - 16];",
+          "s[t] = 1; t ^= 1; out[t] = s[t ^ 1];",
+          "if (t == 0) { s[t] = 1; out[t] = s[t + 1]; }",
+          "if (t % 2) { s[t] = 1; out[t] = s[t - 1]; }",
+          "if (leads) { s[t] = 1; out[t] = s[t + 1]; }",
+          "if (t < 8) { s[t] += s[t + 8]; out[t] = s[t + 8]; }",
+          "for (int i = 1; i < 32; ++i) { s[i] = i; s[i] += s[i - 1]; }",
+          "for (int d = 16; d > 0; d /= 2) { if (t < d) s[t] += s[t + d]; __syncthreads(); }",
+          "for (int d = 32; d < 96; d += 32) s[t] += s[t + d];",
+          "const int b = 4 * threadIdx.x; s[b] = 1; out[b] = s[b + 1];",
+          "const int b = starts[threadIdx.x]; s[b] = 1; out[b] = s[b + 1];",
+          "const int w = threadIdx.x / 32; s[w] = 1; out[w] = s[w + 1];",
+          "s[t] = 1; auto before = [&] { return s[t - 1]; }; __syncthreads(); out[t] = before();",
+          "s[t] = 1; load(&s[t - 1]);",
+          "if (t < n) { s[t] = 1; __syncthreads(); } else { s[t] = 0; } out[t] = s[t - 1];"}) {
+        const std::string text =
+            "__global__ void k(int* out) { __shared__ int s[128]; int t = threadIdx.x; " + std::string(body) +
+            " }";
+        EXPECT_TRUE(warnings_of(text).empty()) << text;
+    }
+}
+
 TEST(UnsetVariables, AreNamedWhereTheyAreChangedFirst) {
     for (const char* text :
          {"__global__ void k(float* x, int n) {\n float sum; for (int i = 0; i < n; ++i)\n sum += x[i]; *x = "
@@ -1262,6 +1325,29 @@ TEST(OneSideOnly, DeviceVariablesInHostCodeAreNamedOnce) {
                     contains(warnings[0].message, "cudaMemcpyFromSymbol"));
     }
 }
+// An attribute with arguments is neither a function's parameters nor a part of the namespace's
+// name.
+TEST(Namespaces, MayHaveAttributes) {
+    for (const char* head :
+         {"namespace [[deprecated(\"x\")]] old", "inline namespace [[gnu::visibility(\"x\")]] n",
+          "namespace __attribute__((visibility(\"x\"))) n", "namespace n __attribute__((visibility(\"x\")))",
+          "namespace a::b", "namespace"}) {
+        const std::string open = std::string(head) + " { ";
+        EXPECT_EQ(gnu(open + "__device__ int x; }"), open + "static __attribute__((used)) int x; }");
+        EXPECT_TRUE(
+            warnings_of(open + "__device__ int f() { return 1; } } __global__ void k() { f(); }").empty())
+            << head;
+        EXPECT_TRUE(warnings_of("__device__ int n; " + open + "__device__ int m = n; }").empty()) << head;
+        EXPECT_EQ(warnings_of(open + "int f() { return 1; } } __global__ void k() { f(); }").size(), 1U)
+            << head;
+    }
+    EXPECT_TRUE(
+        contains(gnu("namespace [[deprecated(\"x\")]] old { __shared__ int s[4]; __global__ void k() { "
+                     "s[0] = 1; } }"),
+                 "::old::"));
+    EXPECT_EQ(warnings_of("__device__ int n; void g() [[gnu::cold]] { n = 3; }").size(), 1U);
+}
+
 TEST(OneSideOnly, WhatMayBeMeantOtherwiseIsNotNamed) {
     for (const char* source :
          {"__device__ int n; __global__ void k() { n = 3; }",

@@ -117,12 +117,12 @@ bool DeviceDeclarations::is_const_variable(std::size_t begin) const {
     return is_const;
 }
 
-// The name of the variable that the declaration declares; kNone if it declares none, or a member of
-// a class, or if its linkage is not internal to the file.
+// The name of the first variable that the declaration declares; kNone if it declares none, or a
+// member of a class, or if its linkage is not internal to the file.
 std::size_t DeviceDeclarations::variable_name(Range declaration) const {
     static constexpr std::array<std::string_view, 9> kOthers = {
         "extern", "inline", "using", "typedef", "friend", "operator", "namespace", "concept", "template"};
-    static constexpr std::array<std::string_view, 4> kEnds = {";", "=", "[", "{"};
+    static constexpr std::array<std::string_view, 5> kEnds = {";", "=", "[", "{", ","};
     static constexpr std::array<std::string_view, 4> kTypes = {"struct", "class", "union", "enum"};
     std::size_t name = kNone;
     int angle = 0;
@@ -191,6 +191,7 @@ void DeviceDeclarations::place_in_gaps(std::size_t begin, std::size_t name) {
     const bool is_const = is_const_variable(begin);
     std::string specifiers, section;
     for (std::size_t i = begin; i < name; ++i) {
+        if (names.size() > 1 && (tokens_[i].is("*") || tokens_[i].is("&"))) return;  // `int *a[4], b[4];`
         specifiers += tokens_[i].significant() ? text_[i] : " ";
         if (tokens_[i].text.starts_with("\"cuda_on_cpu_const"))
             section = " __attribute__((section(" + text_[i] + ")))";

@@ -124,13 +124,8 @@ bool HostNames::in_body(std::size_t i) const {
     for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone;
          brace = tokens_.enclosing_brace(brace)) {
         for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {
-            if (tokens_[p].is(")")) {
-                // `namespace std __attribute__((...)) {`, as in headers of the C++ library
-                const std::size_t open = tokens_.match(p);
-                const std::size_t before = open == kNone ? kNone : tokens_.previous(open);
-                if (!tokens_.is(before, "__attribute__")) return true;
-                p = before;
-            }
+            p = begin_of_attribute(p);  // `namespace std __attribute__((...)) {`
+            if (tokens_[p].is(")")) return true;
             if (tokens_[p].is("=") || tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;
         }
     }

@@ -394,10 +394,57 @@ class UnsetVariables : Rewriter {
     std::size_t end_of_loops(std::size_t use, std::size_t name) const;
 };
 
+// Loads from shared memory of what another lane stores, without synchronisation in between.
+class LaneExchanges : Rewriter {
+  public:
+    explicit LaneExchanges(File& file) : Rewriter(file) {}
+    // The first such load of `name` in a function, whose `{` is given; kNone: there is none.
+    std::size_t find(std::string_view name, std::size_t function);
+
+  private:
+    struct Access {
+        std::size_t name;
+        Range index;
+        std::size_t end;  // of a store's statement
+        int interval;     // between two synchronisations
+        bool stores;
+    };
+    struct Condition {
+        std::vector<std::string_view> words;
+        Range body;
+        std::size_t end;  // behind the else branch, if there is one
+    };
+
+    std::vector<std::string_view> words_in(Range range) const;
+    bool is_lane_word(std::string_view word) const;
+    bool is_number_of_thread(Range value) const;
+    void find_lane_variables();
+    void find_conditions();
+    std::vector<Access> find_accesses();
+    bool ends_branches_that_synchronise(std::size_t i) const;
+    bool begins_lambda(std::size_t i) const;
+    bool may_synchronise(std::size_t i) const;
+    bool changes_lane(std::size_t i) const;
+    std::string index_of(const Access& access) const;
+    bool is_lane(Range index) const;
+    std::optional<std::string_view> distance_to_other_lane(const Access& load) const;
+    bool is_step_of_loop(std::string_view variable, std::size_t i) const;
+    std::vector<Range> loops_around(std::size_t i) const;
+    bool is_for_many_lanes(const Access& access) const;
+    bool is_out_of_reach(const Access& store, const Access& load, std::string_view distance) const;
+    bool meet_in_loop(const Access& store, const Access& load) const;
+
+    std::string_view name_;
+    Range function_{};
+    std::set<std::string_view> lanes_;  // variables with the number of the thread or lane
+    std::vector<Condition> conditions_;
+    std::vector<std::size_t> ends_of_intervals_;
+};
+
 // Code that relies on the lanes of a warp running each statement together, as before Volta.
 class WarpSynchronousCode : Rewriter {
   public:
-    explicit WarpSynchronousCode(File& file) : Rewriter(file) {}
+    explicit WarpSynchronousCode(File& file) : Rewriter(file), lane_exchanges_(file) {}
     void find_warp_synchronous_code(const std::vector<VolatileName>& volatile_names);
 
   private:
@@ -410,13 +457,17 @@ class WarpSynchronousCode : Rewriter {
     };
 
     // By what the lanes see each other's stores.
-    enum class Means { is_volatile, fences };
+    enum class Means { is_volatile, fences, nothing };
 
     bool is_volatile(Range declaration) const;
     void look_at_stores(const VolatileName& name, Means means);
+    void name_and_run_in_step(std::size_t exchange, std::string_view name, Means means,
+                              const std::vector<Store>& stores);
     Store store_at(std::size_t i) const;
     bool repeats_without_sync(const Store& store, std::size_t function) const;
     void store_in_step(const Store& store);
+
+    LaneExchanges lane_exchanges_;
 };
 
 }  // namespace translator

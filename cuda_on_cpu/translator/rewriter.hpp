@@ -82,6 +82,11 @@ class Rewriter {
     bool is_declared_without(std::size_t name, std::initializer_list<std::string_view> words) const;
     // Does what precedes this name look like a type?
     bool may_be_declared(std::size_t name) const;
+    // The first token of the attribute that ends with this token: `[[deprecated("x")]]`,
+    // `__attribute__((...))`, `alignas(16)`; the token itself if none does.
+    std::size_t begin_of_attribute(std::size_t last) const;
+    // The word `namespace` before this brace; kNone if it opens something else.
+    std::size_t namespace_before(std::size_t brace) const;
     // Does this brace open a namespace? True also outside all braces.
     bool is_namespace(std::size_t brace) const;
     // The first token of the declaration that token `i` is part of.

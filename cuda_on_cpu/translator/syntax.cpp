@@ -71,12 +71,28 @@ bool Rewriter::may_be_declared(std::size_t name) const {
 }
 
 bool Rewriter::is_namespace(std::size_t brace) const {
-    if (brace == kNone) return true;
+    return brace == kNone || namespace_before(brace) != kNone;
+}
+
+std::size_t Rewriter::namespace_before(std::size_t brace) const {
     for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {
-        if (tokens_[p].is("namespace")) return true;
-        if (tokens_[p].kind != TokenKind::identifier && !tokens_[p].is("::")) return false;
+        if (tokens_[p].is("namespace")) return p;
+        const std::size_t begin = begin_of_attribute(p);
+        if (begin == p && tokens_[p].kind != TokenKind::identifier && !tokens_[p].is(":")) return kNone;
+        p = begin;
     }
-    return false;
+    return kNone;
+}
+
+std::size_t Rewriter::begin_of_attribute(std::size_t last) const {
+    const std::size_t open = tokens_.match(last);
+    if (open == kNone || open > last) return last;
+    if (tokens_.is(last, "]")) {
+        const std::size_t inner = tokens_.next(open);
+        return tokens_.is(inner, "[") && tokens_.match(inner) == tokens_.previous(last) ? open : last;
+    }
+    const std::size_t word = tokens_.previous(open);
+    return tokens_.is(word, "__attribute__") || tokens_.is(word, "alignas") ? word : last;
 }
 
 std::size_t Rewriter::declaration_begin(std::size_t i) const {
@@ -94,8 +110,11 @@ std::string Rewriter::scope_of(std::size_t i) const {
          brace = tokens_.enclosing_brace(brace)) {
         std::string names;
         for (std::size_t p = tokens_.previous(brace); p != kNone && !tokens_[p].is("namespace");
-             p = tokens_.previous(p))
-            names.insert(0, tokens_[p].is("inline") ? "" : tokens_[p].text);
+             p = tokens_.previous(p)) {
+            const std::size_t begin = begin_of_attribute(p);
+            if (begin == p) names.insert(0, tokens_[p].is("inline") ? "" : tokens_[p].text);
+            p = begin;
+        }
         if (!names.empty()) scope.insert(0, "::" + names);
     }
     return scope;
@@ -222,6 +241,7 @@ bool Rewriter::opens_function(std::size_t brace) const {
     static constexpr std::array<std::string_view, 4> kScopes = {"namespace", "class", "struct", "union"};
     for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {
         if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;
+        p = begin_of_attribute(p);
         if (tokens_[p].is(")")) return true;
         if (one_of(tokens_[p].text, kScopes)) return false;
         if (tokens_[p].kind == TokenKind::literal && tokens_.is(tokens_.previous(p), "extern")) return false;

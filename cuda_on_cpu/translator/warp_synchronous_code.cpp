@@ -47,12 +47,24 @@ void WarpSynchronousCode::look_at_stores(const VolatileName& name, Means means) 
         stored = true;
         stores.push_back(store);
     }
-    if (found == kNone) return;
-    warn(found, std::string("lanes of a warp exchange values through the ") +
-                    (means == Means::fences ? "shared '" : "volatile '") + std::string(name.text) + "'" +
-                    (means == Means::fences ? ", with fences but" : "") +
-                    " without __syncwarp() in between: undefined since Volta, and wrong here. Put "
-                    "__syncwarp() behind each step, or run the program with CUDA_ON_CPU_LOCKSTEP=1");
+    if (found == kNone && means == Means::fences) {
+        means = Means::nothing;
+        found = lane_exchanges_.find(name.text, name.function);
+    }
+    if (found != kNone) name_and_run_in_step(found, name.text, means, stores);
+}
+
+void WarpSynchronousCode::name_and_run_in_step(std::size_t exchange, std::string_view name, Means means,
+                                               const std::vector<Store>& stores) {
+    warn(exchange,
+         std::string("lanes of a warp exchange values through the ") +
+             (means == Means::is_volatile ? "volatile '" : "shared '") + std::string(name) + "'" +
+             (means == Means::fences ? ", with fences but" : "") +
+             " without __syncwarp() in between: undefined since Volta, and wrong here. Put "
+             "__syncwarp() behind each step" +
+             (means == Means::nothing ? " (__syncthreads() for several warps), or if one warp is meant,"
+                                      : ", or") +
+             " run the program with CUDA_ON_CPU_LOCKSTEP=1");
     for (const Store& store : stores)
         store_in_step(store);
 }

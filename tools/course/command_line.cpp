@@ -31,9 +31,23 @@ constexpr const char* kExercise =
 constexpr const char* kForwarded =
     "From the first other option on, or after --: handed to the program as they are";
 
+constexpr const char* kDeviceLinking = "--rdc";
+
+void add_device_linking(CLI::App* command, bool& rdc) {
+    command->add_flag(kDeviceLinking, rdc,
+                      "Of a program of your own: kernels use __device__ functions and variables of its other "
+                      "files (nvcc -rdc=true)");
+}
+
 int report(const std::exception& error, int exit_code) {
     fmt::print(stderr, "{} {}\n", styled("course:", kBad, stderr), error.what());
     return exit_code;
+}
+
+// How many options of the command stand between its name and the files of the user's own program:
+// `run --rdc my.cu`.
+std::ptrdiff_t options_before_files(const std::vector<std::string>& arguments) {
+    return arguments.size() > 1 && arguments[1] == kDeviceLinking ? 1 : 0;
 }
 
 // The arguments, last to first as CLI11 expects them. `forwarding` are commands that pass
@@ -45,12 +59,14 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
     for (const CLI::App* command : forwarding) {
         if (arguments.size() <= 2 || arguments.front() != command->get_name()) continue;
         // For the user's own program, everything after its files belongs to that program.
+        const std::ptrdiff_t options = options_before_files(arguments);
         const auto files =
-            static_cast<std::ptrdiff_t>(own_files({arguments.begin() + 1, arguments.end()}).size());
+            static_cast<std::ptrdiff_t>(own_files({arguments.begin() + 1 + options, arguments.end()}).size());
         if (files > 0 && command->get_name() == "run") {
-            const auto behind = arguments.begin() + 1 + files;
+            const auto first = arguments.begin() + 1 + options;
+            const auto behind = first + files;
             if (behind != arguments.end() && *behind == "--") arguments.erase(behind);
-            arguments.insert(arguments.begin() + 2, "--");
+            arguments.insert(first + 1, "--");
             continue;
         }
         const auto is_foreign = [command](const std::string& argument) {
@@ -63,7 +79,12 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
         auto first = arguments.begin() + 2;  // `--size -5`: the value is not an option
         while (first != arguments.end() && (!is_foreign(*first) || takes_value(*std::prev(first))))
             ++first;
-        if (first != arguments.end() && *first != "--") arguments.insert(first, "--");
+        if (first == arguments.end()) continue;
+        if (*first != "--") first = arguments.insert(first, "--");
+        // CLI11 expects the values of ARGUMENTS side by side: `my.cu more.cu --html page.html -- 7`
+        // becomes `my.cu --html page.html -- more.cu 7`.
+        const auto first_file = arguments.begin() + 1 + options;
+        if (files > 1) std::rotate(first_file + 1, first_file + files, first + 1);
     }
     std::reverse(arguments.begin(), arguments.end());
     return arguments;
@@ -108,7 +129,8 @@ CLI::App* add_run(CommandLine& line) {
                  "         ./course run day15 --program 1000003\n"
                  "         ./course run day10 --image in.png --sigma 4 --out out.png\n"
                  "         ./course run gemm_ladder --step 0,5 --m 1000 --n 3000 --k 500\n"
-                 "         ./course run my.cu more.cu -- arguments of the program");
+                 "         ./course run my.cu more.cu -- arguments of the program\n"
+                 "         ./course run --rdc my.cu more.cu");
     const auto options = std::make_shared<RunOptions>();
     command->add_option("DAY", options->day, std::string(kDay) + "; or a program of your own: my.cu")
         ->required();
@@ -127,10 +149,12 @@ CLI::App* add_run(CommandLine& line) {
     command->add_flag(
         "--mine", options->mine,
         "Your kernels, from my/, in the place of the lesson's; DAY may be an exercise: day05/coalesced");
+    add_device_linking(command, options->rdc);
     command->add_option("ARGUMENTS", options->extra, kForwarded);
     command->callback([&line, options, program] {
         options->whole_program = program->count() > 0;
-        const std::vector<std::string> files = own_files({line.arguments.begin() + 1, line.arguments.end()});
+        const std::vector<std::string> files = own_files(
+            {line.arguments.begin() + 1 + options_before_files(line.arguments), line.arguments.end()});
         line.action = [options, files](const Checkout& checkout) {
             return files.empty() ? run_day(checkout, *options) : run_own_program(checkout, *options, files);
         };
@@ -159,6 +183,7 @@ CLI::App* add_inspect(CommandLine& line) {
         ->add_option("--trace", options->trace,
                      "Writes what one warp of each kernel does, step by step, to this file, as JSON Lines")
         ->type_name("FILE");
+    add_device_linking(command, options->rdc);
     command->add_option("ARGUMENTS", options->extra, kForwarded);
     command->callback([&line, options] {
         line.action = [options, files = line.files_from(options->day)](const Checkout& checkout) {
@@ -253,6 +278,7 @@ CLI::App* add_profile(CommandLine& line) {
     command->add_option("--html", options->html, "Writes the same as a page to this file")->type_name("FILE");
     command->add_flag("--inspect", options->inspect,
                       "Builds the day's inspection if it is not there yet, which may take a minute");
+    add_device_linking(command, options->rdc);
     command->add_option("ARGUMENTS", options->extra, kForwarded);
     command->callback([&line, options] {
         options->files = line.files_from(options->day);
@@ -379,6 +405,7 @@ CLI::App* add_debug(CommandLine& line) {
         ->add_option("--size", options->size,
                      "Problem size, as the day's program reads it; without it a small one")
         ->type_name("N");
+    add_device_linking(command, options->rdc);
     command->add_option("ARGUMENTS", options->extra, kForwarded);
     command->callback([&line, options] {
         line.action = [options,

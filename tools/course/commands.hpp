@@ -31,11 +31,13 @@ struct RunOptions {
     std::string program;         // for a day of whole programs; empty: all of them
     bool whole_program = false;  // --program was given: of a day with versions, program.cu
     bool mine = false;           // the learner's kernels instead of the lesson's; `day` may name an exercise
+    bool rdc = false;            // --rdc: of the user's own program (ProgramBuild)
     std::vector<std::string> extra;  // handed to the program as they are
 };
 int run_day(const Checkout& checkout, const RunOptions& options);
-// `files`: the sources of the user's own program (own_program.hpp). Only the option `extra`
-// applies: the files after the first one, then the program's arguments.
+// `files`: the sources of the user's own program (own_program.hpp). Only the options
+// `rdc` and `extra` apply; the latter are the files after the first one, then the program's
+// arguments.
 int run_own_program(const Checkout& checkout, const RunOptions& options,
                     const std::vector<std::string>& files);
 
@@ -46,15 +48,16 @@ struct InspectOptions {
     std::string html;                // file for the page; empty: none
     std::string json;                // file for the figures, with the sentences about them; empty: none
     std::string trace;               // file for the steps of a warp of each kernel; empty: none
+    bool rdc = false;                // as in RunOptions
     std::vector<std::string> extra;  // handed to the program as they are
 };
 // Uses the inspected programs of the build for the CPU, whatever the current build is. Returns
 // kFailed if there are findings.
 int inspect_day(const Checkout& checkout, const InspectOptions& options);
 
-// Inspects the user's own program, from its first kernel to its end. The options `html`, `json`
-// and `extra` apply, as in run_own_program. Returns the program's exit code if it has failed, else
-// kFailed if there are findings.
+// Inspects the user's own program, from its first kernel to its end. The options `html`, `json`,
+// `rdc` and `extra` apply, as in run_own_program. Returns the program's exit code if it has failed,
+// else kFailed if there are findings.
 int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
                         const std::vector<std::string>& files);
 
@@ -99,6 +102,7 @@ struct ProfileOptions {
     std::string gpu;                   // whose stored counters; empty: of the first that has some
     std::string html;                  // file for the page; empty: none
     bool inspect = false;              // build the inspection if it has not been built yet
+    bool rdc = false;                  // as in RunOptions
     std::vector<std::string> files{};  // of the user's own program, instead of a day
     std::vector<std::string> extra{};  // as in run_own_program
 };
@@ -140,12 +144,13 @@ struct DebugOptions {
     std::optional<std::string> name;
     std::string version;             // empty: the exercise's
     std::string size;                // empty: a small one
+    bool rdc = false;                // as in RunOptions
     std::vector<std::string> extra;  // handed to the program as they are
 };
 // Starts gdb in the learner's kernel, which is compiled for it without optimisation.
 int debug_exercise(const Checkout& checkout, const DebugOptions& options);
-// Starts gdb in the first kernel of the user's own program. The option `extra` applies, as in
-// run_own_program.
+// Starts gdb in the first kernel of the user's own program. The options `rdc` and `extra`
+// apply, as in run_own_program.
 int debug_own_program(const Checkout& checkout, const DebugOptions& options,
                       const std::vector<std::string>& files);
 

@@ -115,6 +115,7 @@ int debug(const std::string& what, const std::vector<std::string>& places, const
 }  // namespace
 
 int debug_exercise(const Checkout& checkout, const DebugOptions& options) {
+    require_no_device_linking(options.rdc, options.name.value_or(""));
     require_gdb();
     Learner learner(checkout);
     const WorkbookEntry entry = learner.choose(options.name);
@@ -146,8 +147,8 @@ int debug_own_program(const Checkout& checkout, const DebugOptions& options,
         places.insert(places.end(), of_file.begin(), of_file.end());
     }
     const bool on_gpu = load_calendar(checkout.calendar()).backend == "gpu";
-    Command program = {
-        build_own_program(on_gpu ? build_of_preset(checkout, "cpu") : checkout, files, For::debugging)};
+    Command program = {build_own_program(on_gpu ? build_of_preset(checkout, "cpu") : checkout, files,
+                                         {For::debugging, options.rdc})};
     program.insert(program.end(), options.extra.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
                    options.extra.end());
     if (places.empty())

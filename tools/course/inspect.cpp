@@ -167,6 +167,7 @@ Inspected inspect_versions(const Checkout& checkout, const Day& lesson, const In
 }
 
 int inspect_day(const Checkout& checkout, const InspectOptions& options) {
+    require_no_device_linking(options.rdc, options.day);
     const Calendar calendar = load_calendar(checkout.calendar());
     const Day& lesson = find_day_with_versions(calendar, options.day, "inspect");
     require_size(options.size);
@@ -178,11 +179,11 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
 }
 
 Inspected inspect_program(const Checkout& checkout, const std::vector<std::string>& arguments,
-                          const std::vector<std::string>& files) {
+                          const std::vector<std::string>& files, const ProgramBuild& how) {
     const Checkout inspecting = build_of_preset(checkout, "inspect");
     announce_first_build(inspecting, "cuda_on_cpu_compile",
                          "the first inspection builds what watches every access");
-    Command command = {build_own_program(inspecting, files)};
+    Command command = {build_own_program(inspecting, files, how)};
     command.insert(command.end(), arguments.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
                    arguments.end());
     const std::string name = std::filesystem::path(files.front()).filename();
@@ -224,7 +225,8 @@ int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
                         options.trace, options.day));
     require_outputs(options);
     require_program(files);
-    const auto [exit_code, file] = inspect_program(checkout, options.extra, files);
+    const auto [exit_code, file] =
+        inspect_program(checkout, options.extra, files, {.relocatable_device_code = options.rdc});
     if (!file) return exit_code;
     show(*file, to_json(*file), {file->day, ""}, checkout, options);
     if (exit_code != kSuccess) return exit_code;

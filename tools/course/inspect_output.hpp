@@ -13,6 +13,7 @@
 #include "common/bench/occupancy.hpp"
 #include "days.hpp"
 #include "inspect_page.hpp"
+#include "own_program.hpp"
 
 namespace course::tool {
 
@@ -27,7 +28,7 @@ Inspected inspect_versions(const Checkout& checkout, const Day& lesson, const In
 // The same for the user's own program, from its first kernel to its end. `arguments`: the files
 // after the first one, then the program's.
 Inspected inspect_program(const Checkout& checkout, const std::vector<std::string>& arguments,
-                          const std::vector<std::string>& files);
+                          const std::vector<std::string>& files, const ProgramBuild& how);
 
 // Throws UsageError if the file that `option` names cannot be written, before anything is built.
 // An empty name is valid.

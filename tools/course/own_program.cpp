@@ -25,6 +25,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool has_kernels(const std::string& file) {
+    return file.ends_with(".cu");
+}
+
 constexpr std::array<std::string_view, 5> kExtensions = {".cu", ".cpp", ".cc", ".cxx", ".c"};
 
 // The options of the course's own kernels. Without a GPU only the language standard has an effect.
@@ -62,15 +66,17 @@ Compiler compiler_of(const Checkout& checkout) {
     return {nvcc, runtime};
 }
 
-// One directory for each combination of files.
-fs::path directory_for(const Checkout& checkout, const std::vector<std::string>& files, For purpose) {
+// One directory for each combination of files and options.
+fs::path directory_for(const Checkout& checkout, const std::vector<std::string>& files,
+                       const ProgramBuild& how) {
     std::string all;
     for (const std::string& file : files)
         all += fs::absolute(file).string() + '\n';
     const std::string stem = fs::path(files.front()).stem();
     return checkout.build / "own" /
-           fmt::format("{}_{:x}{}", stem, std::hash<std::string>()(all),
-                       purpose == For::debugging ? "_debug" : "");
+           fmt::format("{}_{:x}{}{}", stem, std::hash<std::string>()(all),
+                       how.purpose == For::debugging ? "_debug" : "",
+                       how.relocatable_device_code ? "_rdc" : "");
 }
 
 bool is_newer_than_all(const fs::path& made, const std::vector<fs::path>& files) {
@@ -125,13 +131,55 @@ bool is_there(const Checkout& checkout, const std::string& library) {
     return fs::exists(checkout.build / "cuda" / "lib64" / ("lib" + library + ".so"));
 }
 
+// What compilers and linkers print where device code of one file uses that of another one: nvcc of
+// cuda_on_cpu; ptxas; nvcc, for `extern __device__ int x;`, which then is a second variable.
+constexpr std::array<std::string_view, 3> kSignsOfSharedDeviceCode = {
+    "-rdc=true", "Unresolved extern function", "is treated as a static definition"};
+
+// Looks for these signs in what is printed, and names the option of ./course once. A program of one
+// .cu file has no use for it.
+class DeviceLinkingHint {
+  public:
+    DeviceLinkingHint(const std::vector<std::string>& files, const ProgramBuild& how)
+        : files_(files),
+          looks_(!how.relocatable_device_code && std::ranges::count_if(files, has_kernels) > 1) {}
+
+    int run(const Command& command) {
+        if (!looks_) return tool::run(command);
+        return capture(command, [this](std::string_view line) { show(line); }).exit_code;
+    }
+    void give() {
+        if (!found_) return;
+        looks_ = found_ = false;
+        fmt::print(stderr, "{}\n",
+                   styled("course: device code of one file uses a __device__ function or variable of "
+                          "another one. The option --rdc compiles the files so that they share them "
+                          "(nvcc -rdc=true): ./course run --rdc " +
+                              shell_quoted(files_),
+                          kNotice, stderr));
+    }
+
+  private:
+    void show(std::string_view line) {
+        fmt::print(stderr, "{}\n", line);
+        for (const std::string_view sign : kSignsOfSharedDeviceCode)
+            found_ |= line.find(sign) != line.npos;
+    }
+
+    const std::vector<std::string>& files_;
+    bool looks_ = false;
+    bool found_ = false;
+};
+
 // A failed build must not leave an object file that is newer than its source.
-void run_compiler(const Command& command, const fs::path& made, const std::string& what) {
-    const int exit_code = run(command);
+void run_compiler(const Command& command, const fs::path& made, const std::string& what,
+                  DeviceLinkingHint& hint) {
+    const int exit_code = hint.run(command);
     if (exit_code == kSuccess) return;
     std::error_code ignored;
     fs::remove(made, ignored);
     if (exit_code == kInterrupted) throw Interrupted();
+    hint.give();
     throw BuildError(fmt::format("{} failed: {}", what, shell_quoted(command)));
 }
 
@@ -152,10 +200,6 @@ void warn_of_host_code(const std::string& file, const fs::path& root) {
 // No name of a day has an extension.
 bool names_a_file(const std::string& argument) {
     return !argument.starts_with("-") && fs::path(argument).has_extension();
-}
-
-bool has_kernels(const std::string& file) {
-    return file.ends_with(".cu");
 }
 
 }  // namespace
@@ -181,15 +225,24 @@ void require_program(const std::vector<std::string>& files) {
         throw UsageError(fmt::format("'{}' is not a .cu file; {}", files.front(), kExpected));
 }
 
-fs::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files, For purpose) {
+void require_no_device_linking(bool relocatable_device_code, const std::string& name) {
+    if (relocatable_device_code)
+        throw UsageError(fmt::format(
+            "--rdc: expected the files of a program of your own, such as my.cu more.cu, not '{}'", name));
+}
+
+fs::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files,
+                           const ProgramBuild& how) {
     require_program(files);
     const Compiler compiler = compiler_of(checkout);
-    const fs::path directory = directory_for(checkout, files, purpose);
-    const Command& options = purpose == For::debugging ? kDebugOptions : kOptions;
+    const fs::path directory = directory_for(checkout, files, how);
+    Command options = how.purpose == For::debugging ? kDebugOptions : kOptions;
+    if (how.relocatable_device_code) options.emplace_back("-rdc=true");
     const bool on_cpu = !compiler.runtime.empty();  // nvcc itself refuses host code in kernels
     fs::create_directories(directory);
     const FileLock lock(directory / "lock", "building " + files.front());
 
+    DeviceLinkingHint hint(files, how);
     std::vector<fs::path> objects = compiler.runtime;
     std::set<std::string> libraries;
     Command link = {compiler.nvcc};
@@ -201,7 +254,7 @@ fs::path build_own_program(const Checkout& checkout, const std::vector<std::stri
             Command compile = {compiler.nvcc};
             compile.insert(compile.end(), options.begin(), options.end());
             compile.insert(compile.end(), {"-c", files[i], "-o", object, "-MD", "-MF", rule});
-            run_compiler(compile, object, "compiling " + files[i]);
+            run_compiler(compile, object, "compiling " + files[i], hint);
             if (on_cpu && files[i].ends_with(".cu")) warn_of_host_code(files[i], checkout.root);
         }
         add_libraries_of(rule, libraries);
@@ -226,11 +279,12 @@ fs::path build_own_program(const Checkout& checkout, const std::vector<std::stri
     if (is_newer_than_all(program, objects)) return program;
     const std::string linking = "linking " + program.string();
     try {
-        run_compiler(link, program, linking);
+        run_compiler(link, program, linking, hint);
     } catch (const BuildError&) {
         if (with_all == link) throw;
-        run_compiler(with_all, program, linking);
+        run_compiler(with_all, program, linking, hint);
     }
+    hint.give();
     return program;
 }
 

@@ -20,12 +20,21 @@ std::vector<std::string> prerequisites(const std::string& rule);
 
 enum class For { running, debugging };
 
+struct ProgramBuild {
+    For purpose = For::running;
+    // -rdc=true: kernels use `__device__` functions and variables of the program's other files.
+    bool relocatable_device_code = false;
+};
+
 // Throws UsageError if a file is missing or none of them is a .cu file.
 void require_program(const std::vector<std::string>& files);
+
+// Throws UsageError if --rdc was given for `name`, which is no file.
+void require_no_device_linking(bool relocatable_device_code, const std::string& name);
 
 // Compiles changed files, and returns the program. Throws what require_program throws, and
 // BuildError.
 std::filesystem::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files,
-                                        For purpose = For::running);
+                                        const ProgramBuild& how = {});
 
 }  // namespace course::tool

@@ -282,7 +282,7 @@ PageHead head_of_program(const ProfileOptions& options) {
 
 int profile_on_gpu(const Checkout& checkout, const ProfileOptions& options) {
     require_profiler();
-    Command program = {build_own_program(checkout, options.files)};
+    Command program = {build_own_program(checkout, options.files, {.relocatable_device_code = options.rdc})};
     program.insert(program.end(),
                    options.extra.begin() + static_cast<std::ptrdiff_t>(options.files.size()) - 1,
                    options.extra.end());
@@ -298,7 +298,8 @@ int profile_on_gpu(const Checkout& checkout, const ProfileOptions& options) {
 }
 
 int profile_by_inspection(const Checkout& checkout, const ProfileOptions& options) {
-    const auto [exit_code, file] = inspect_program(checkout, options.extra, options.files);
+    const auto [exit_code, file] =
+        inspect_program(checkout, options.extra, options.files, {.relocatable_device_code = options.rdc});
     if (!file) return exit_code;
     const InspectedVersion& whole = file->results.front();
     if (whole.kernels.empty()) throw std::runtime_error(whole.failure);
@@ -328,6 +329,7 @@ int show_profile(const Checkout& checkout, const ProfileOptions& options) {
     if (!options.compare.empty() && options.compare.front() == options.compare.back())
         throw UsageError(fmt::format("--compare: '{}' stands there twice; expected two versions",
                                      options.compare.front()));
+    if (options.files.empty()) require_no_device_linking(options.rdc, options.day);
     if (options.files.empty()) return profile_day(checkout, options);
     if (!options.gpu.empty())
         throw UsageError("--gpu: there are no stored counters of a program of your own");

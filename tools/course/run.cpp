@@ -99,6 +99,7 @@ int run_mine(const Checkout& checkout, const Calendar& calendar, const RunOption
 }  // namespace
 
 int run_day(const Checkout& checkout, const RunOptions& options) {
+    require_no_device_linking(options.rdc, options.day);
     const Calendar calendar = load_calendar(checkout.calendar());
     if (options.mine) return run_mine(checkout, calendar, options);
     if (const auto slash = options.day.find('/');
@@ -118,7 +119,7 @@ int run_day(const Checkout& checkout, const RunOptions& options) {
 
 int run_own_program(const Checkout& checkout, const RunOptions& options,
                     const std::vector<std::string>& files) {
-    Command command = {build_own_program(checkout, files)};
+    Command command = {build_own_program(checkout, files, {.relocatable_device_code = options.rdc})};
     command.insert(command.end(), options.extra.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
                    options.extra.end());
     return run_shown({command});

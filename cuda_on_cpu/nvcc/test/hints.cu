@@ -129,6 +129,24 @@ __global__ void add_in_rows(float* sums, int n) {
     for (int i = 0; i < n; ++i)
         sums[threadIdx.x] += 1;
 }
+// The same in variables.
+__device__ float row_sums[32];
+__device__ float total;
+__device__ float own_sums[256];
+__device__ int place, places[256];
+__global__ void add_in_variable(float* out) {
+    row_sums[threadIdx.x] += 1;
+    out[threadIdx.x] = row_sums[threadIdx.x];
+}
+__global__ void add_in_number() {
+    total += 1;
+}
+__global__ void add_to_own_in_variable() {
+    own_sums[threadIdx.y * blockDim.x + threadIdx.x] += 1;
+}
+__global__ void append_to_variable() {
+    places[atomicAdd(&place, 1)] = threadIdx.y;
+}
 // Each warp has elements of its own.
 __global__ void add_to_own(float* sums, int n) {
     for (int i = 0; i < n; ++i)
@@ -312,6 +330,13 @@ int main(int count, char** values) {
         if (is("freed_counter")) cudaFree(counter);
     }
     if (is("same_sum")) add_in_rows<<<1, dim3(32, 8)>>>(data, 10);
+    if (is("same_sum_in_variable")) add_in_variable<<<1, dim3(32, 8)>>>(data);
+    if (is("same_sum_in_number")) {
+        cudaMemcpyToSymbol(total, host, sizeof total);
+        add_in_number<<<1, dim3(32, 8)>>>();
+    }
+    if (is("own_sums_in_variable")) add_to_own_in_variable<<<1, dim3(32, 8)>>>();
+    if (is("list_in_variable")) append_to_variable<<<1, dim3(32, 8)>>>();
     if (is("own_sums")) add_to_own<<<1, dim3(32, 8)>>>(data, 10);
     if (is("long_launch") || is("long_and_right")) rotate<<<1, 128>>>(data, 30000, is("long_and_right"));
     if (is("long_blocks")) rotate<<<8, 128>>>(data, 10000, false);

@@ -42,7 +42,7 @@ check 'a program' test -x hints
 depends='results of kernel .* depend on the order in which its threads run.*__syncthreads'
 both hints missing_barrier 0 "$depends"
 both hints reused_shared_memory 0 "$depends"
-for wrong in same_sum long_launch long_blocks many_threads; do both hints $wrong 0 "$depends"; done
+for wrong in same_sum same_sum_in_variable same_sum_in_number long_launch long_blocks many_threads; do both hints $wrong 0 "$depends"; done
 both hints other_order_of_blocks 0 'results of kernel .* depend on the order in which its blocks run.*does a block read'
 both hints unwritten_float 0 'device memory that nothing had written'
 both hints unwritten_shared_double 0 'shared memory that nothing had written'
@@ -69,7 +69,7 @@ both hints short_host_array 139 'copy of 8192 bytes from host memory .* after at
 CUDA_ON_CPU_ORDER=ascending ./hints racy_index >out 2>err
 check 'an index that a race has changed' grep -q 'illegal access .*, 4000 byte(s) past the end' err
 check 'a hint where to look' grep -q 'an index that a race has changed.*course inspect' err
-for right in append sum_in_any_order lock clock places objects memory reduction printing large unwritten_tail own_sums long_and_right many_and_right; do
+for right in append sum_in_any_order lock clock places objects memory reduction printing large unwritten_tail own_sums own_sums_in_variable list_in_variable long_and_right many_and_right; do
     both hints $right 0 ''
 done
 check 'a kernel prints once' test "$(CUDA_ON_CPU_ORDER=ascending ./hints printing)" = 'from the kernel'
@@ -101,10 +101,11 @@ for line in 12:sum 19:c 25:best; do
     check "the variable of line $line is unset" grep -q "unset.cu:${line%:*}:.*${line#*:}.*\(nothing has set it\|used uninitialized\|be used uninitialized\)" unset.err
 done
 check 'and no other' test "$(grep -c 'warning: ' unset.err)" -le 5
+check 'through plain shared memory, too' grep -q "warp_synchronous.cu:34: warning: .*the shared 's' without __syncwarp" err
 check 'in an array, too' grep -q 'warp_synchronous.cu:27: warning: lanes of a warp .*__syncwarp' err
 for order in ascending descending; do
     CUDA_ON_CPU_ORDER=$order CUDA_ON_CPU_LOCKSTEP=1 ./steps >out 2>err
-    check "in lockstep it runs as on old GPUs, $order" test "$(cat out)" = '2080 496'
+    check "in lockstep it runs as on old GPUs, $order" test "$(cat out)" = '2080 496 31'
     check "and nothing is told, $order" test ! -s err
 done
 

@@ -1,4 +1,4 @@
-// Two kernels as they were written for GPUs before Volta, whose warps ran each statement together.
+// Kernels as they were written for GPUs before Volta, whose warps ran each statement together.
 #include <cstdio>
 
 template <int kBlock>
@@ -27,12 +27,21 @@ __global__ void scan(int* out) {
         s[i] += s[i - d];
     if (i == 63) *out = s[i];
 }
+__global__ void add_left(int* out) {
+    __shared__ int s[32];
+    const int t = static_cast<int>(threadIdx.x);
+    s[t] = t;
+    int left = t > 0 ? s[t - 1] : 0;
+    s[t] = left + 1;
+    if (t == 31) *out = s[t];
+}
 int main() {
     int* out = nullptr;
-    int result[2] = {};
+    int result[3] = {};
     cudaMalloc(&out, sizeof result);
     sum<<<1, 64>>>(out);
     scan<<<1, 32>>>(out + 1);
+    add_left<<<1, 32>>>(out + 2);
     cudaMemcpy(result, out, sizeof result, cudaMemcpyDeviceToHost);
-    printf("%d %d\n", result[0], result[1]);
+    printf("%d %d %d\n", result[0], result[1], result[2]);
 }

@@ -24,17 +24,19 @@ cd "$COURSE_ROOT" && echo "$*" >>compiled
 mkdir busy 2>/dev/null || echo "two at once" >>compiled
 [ -z "$COMPILER_SECONDS" ] || sleep "$COMPILER_SECONDS"
 trap 'rmdir busy' EXIT
-source=
+source= rdc=
 while [ $# -gt 0 ]; do
     case $1 in
         -o) made=$2; shift ;;
         -MF) rule=$2; shift ;;
         -c) source=$2; shift ;;
+        -rdc=true) rdc=yes ;;
     esac
     shift
 done
 if [ -n "$source" ]; then
     case $source in *broken*) echo half >"$made"; exit 1 ;; esac
+    case $source in *unresolved*) [ -n "$rdc" ] || { echo "ptxas fatal   : Unresolved extern function '_Z1fi'"; exit 1; } ;; esac
     echo "made: $source \\
  $COURSE_ROOT/header.cuh" >"$rule"
     echo object >"$made"
@@ -58,7 +60,7 @@ class OwnProgram : public testing::Test {
         directory_.write("build/cuda_on_cpu/libcuda_on_cpu.a", "");
         std::filesystem::permissions(directory_.write("build/cuda/bin/nvcc", kNvcc),
                                      std::filesystem::perms::owner_all);
-        for (const char* file : {"my.cu", "more.cu", "broken.cu", "header.cuh"})
+        for (const char* file : {"my.cu", "more.cu", "broken.cu", "unresolved.cu", "header.cuh"})
             directory_.write(file, "");
         setenv("COURSE_ROOT", root.c_str(), 1);
         setenv("COURSE_BUILD_DIR", (root + "/build").c_str(), 1);
@@ -151,6 +153,17 @@ TEST_F(OwnProgram, MayBeginWithAFileOfTheHost) {
     EXPECT_EQ(read_text(file("arguments")), "3|");
 }
 
+TEST_F(OwnProgram, OfSeveralFilesIsInspectedWithItsArguments) {
+    for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--rdc"}}) {
+        std::vector<std::string> arguments = options;
+        arguments.insert(arguments.end(), {file("my.cu"), file("nowhere.cu"), "--", "7", "--size"});
+        for (const char* command : {"inspect", "debug"}) {
+            course(command, arguments);
+            EXPECT_NE(said().find("there is no file"), std::string::npos) << command << ": " << said();
+        }
+    }
+}
+
 TEST_F(OwnProgram, WithoutACuFileIsToldWhatIsExpected) {
     directory_.write("host.cpp", "");
     directory_.write("notes.txt", "");
@@ -170,6 +183,46 @@ TEST_F(OwnProgram, WithoutACuFileIsToldWhatIsExpected) {
     EXPECT_EQ(compiler_runs(), 0);
     EXPECT_EQ(course("inspect", {file("host.cpp")}), kUsage) << "before a build is made, which fails here";
     EXPECT_NE(said().find("is not a .cu file"), std::string::npos) << said();
+}
+
+TEST_F(OwnProgram, SharesDeviceCodeBetweenItsFilesWithAnOption) {
+    EXPECT_EQ(run({"--rdc", file("my.cu"), file("more.cu"), "3", "--rdc"}), 7);
+    EXPECT_EQ(read_text(file("arguments")), "3|--rdc|");
+    const std::string commands = read_text(file("compiled"));
+    EXPECT_EQ(compiler_runs(), 3);
+    std::size_t with_option = 0;
+    for (std::size_t at = commands.find("-rdc=true"); at != commands.npos;
+         at = commands.find("-rdc=true", at + 1))
+        ++with_option;
+    EXPECT_EQ(with_option, 3U) << "both files and the program: " << commands;
+    EXPECT_EQ(run({"--rdc", file("my.cu"), "--", "4"}), 7);
+    EXPECT_EQ(read_text(file("arguments")), "4|");
+    compiler_runs();
+    EXPECT_EQ(run({file("my.cu"), file("more.cu")}), 7);
+    EXPECT_EQ(read_text(file("compiled")).find("-rdc=true"), std::string::npos);
+    EXPECT_EQ(compiler_runs(), 3) << "objects of a build without the option are others";
+}
+
+TEST_F(OwnProgram, WhoseFilesShareDeviceCodeIsToldOfTheOption) {
+    EXPECT_EQ(run({file("my.cu"), file("unresolved.cu")}), kBuildFailed);
+    EXPECT_NE(said().find("Unresolved extern function"), std::string::npos) << said();
+    EXPECT_NE(said().find(fmt::format("./course run --rdc {} {}", file("my.cu"), file("unresolved.cu"))),
+              std::string::npos)
+        << said();
+    EXPECT_EQ(run({"--rdc", file("my.cu"), file("unresolved.cu")}), 7);
+    EXPECT_EQ(run({file("my.cu"), file("broken.cu")}), kBuildFailed);
+    EXPECT_EQ(said().find("--rdc"), std::string::npos) << "for another mistake: " << said();
+}
+
+TEST_F(OwnProgram, OnlyHasDeviceCodeToShare) {
+    for (const char* command : {"run", "inspect", "debug"}) {
+        EXPECT_EQ(course(command, {"--rdc", "day05"}), kUsage);
+        EXPECT_NE(
+            said().find("--rdc: expected the files of a program of your own, such as my.cu more.cu, not "
+                        "'day05'"),
+            std::string::npos)
+            << said();
+    }
 }
 
 TEST(OwnFiles, EndWhereArgumentsBegin) {

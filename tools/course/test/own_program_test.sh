@@ -49,7 +49,32 @@ expect() { # WORDS
     exit 1
 }
 
+# A kernel that uses a variable and a function of another file.
+cat >reverse_of_test_kernel.cu <<'END'
+extern __device__ int table[4];
+__device__ int twice(int x);
+__global__ void look_up(int* out) { out[threadIdx.x] = twice(table[threadIdx.x]); }
+void run(int* out) { look_up<<<1, 4>>>(out); }
+END
+cat >reverse_of_test_table.cu <<'END'
+#include <cstdio>
+__device__ int table[4];
+__device__ int twice(int x) { return 2 * x; }
+void run(int* out);
+int main(int, char** argv) {
+    int values[4] = {1, 2, 3, 4}, *out;
+    cudaMemcpyToSymbol(table, values, sizeof values);
+    cudaMallocManaged(&out, sizeof values);
+    run(out);
+    cudaDeviceSynchronize();
+    printf("%s: %d %d %d %d\n", argv[1], out[0], out[1], out[2], out[3]);
+}
+END
+
 if [[ $COURSE_BUILD_DIR == "$COURSE_ROOT/build/inspect" ]]; then
+    course 0 inspect --rdc reverse_of_test_kernel.cu reverse_of_test_table.cu --json all.json -- values
+    expect 'values: 2 4 6 8'
+    expect 'no findings'
     course 1 inspect reverse_of_test.cu --html page.html --json all.json
     expect 'FINDING race'
     expect 'reverse_of_test.cu:8: tile[i] = in[i];'
@@ -82,6 +107,11 @@ else
     course 0 run reverse_of_test.cu
     expect 'no error'
     course 2 run reverse_of_test.cu -- 2
+    course 3 run reverse_of_test_kernel.cu reverse_of_test_table.cu values
+    expect "refers to 'table'"
+    expect './course run --rdc reverse_of_test_kernel.cu reverse_of_test_table.cu'
+    course 0 run --rdc reverse_of_test_kernel.cu reverse_of_test_table.cu values
+    expect 'values: 2 4 6 8'
     cat >reverse_of_test_host_code.cu <<'END'
 #include <string>
 __global__ void host_code(int* out) {

@@ -22,6 +22,9 @@ AccessKind kind_of(Operation operation) {
 
 [[gnu::always_inline]] inline void access(Operation operation, const volatile void* address, unsigned bytes,
                                           std::uint64_t place) {
+    if (operation == Operation::kLoad && bytes >= 4 && recording != nullptr &&
+        recording->note_usual_load(address, bytes, place))
+        return;
     if (auto* checks = checking; checks != nullptr)
         checks->access(kind_of(operation), address, bytes, place, true);
     if (auto* recorder = recording; recorder != nullptr) recorder->access(operation, address, bytes, place);

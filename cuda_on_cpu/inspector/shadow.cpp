@@ -702,8 +702,7 @@ bool GlobalShadow::conflicts_with(Generation launch, AccessKind kind, Address wo
 
 // --- Pending reads
 
-void PendingReads::make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note) {
-    const Address line = access.address / kLineBytes;
+void PendingReads::make_room(const Run& reads, Address line, const Note& note) {
     const std::size_t number = number_of_set(line);
     Set& set = sets_[number];
     if (set[0].run.words == 0) {
@@ -712,7 +711,7 @@ void PendingReads::make_room(const Access& access, Epoch epoch, std::uint16_t bl
         if (set[1].run.words != 0) note(set[1].run, set[1].line * kLineBytes);
         set[1] = set[0];
     }
-    set[0] = {line, {{epoch, access.place, block, false}, ThreadOfWord(access.thread), words_of(access)}};
+    set[0] = {line, reads};
 }
 
 void PendingReads::note_all(const Note& note) {

@@ -389,6 +389,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     static_end_ = 0;
     dynamic_ = nullptr;
     shared_.begin_block();
+    shared_at_.clear();
     if (copies_.size() < threads_) copies_.resize(threads_);
     took_lock_.assign(threads_ / kLanes * kLanes + kLanes, false);
     takes_lock_ = false;
@@ -511,11 +512,14 @@ void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::
     }
     switch (where.memory) {
         case Memory::static_shared:
-            if (SharedShadow::Region* region = shared_.find(byte); region != nullptr)
+            if (SharedShadow::Region* region = shared_.find(byte); region != nullptr) {
+                shared_at_[place] = region;
                 check_shared(*region, access, aligned);
+            }
             break;
         case Memory::dynamic_shared:
             if (dynamic_ != nullptr) {
+                shared_at_[place] = dynamic_;
                 check_shared(*dynamic_, access, aligned);
             } else {
                 report("out_of_bounds", access,

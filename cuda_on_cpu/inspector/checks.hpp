@@ -175,7 +175,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
         if (touches_) touch(kind, byte, static_cast<unsigned>(bytes), place);
-        if (is_usual(kind, byte, bytes, place)) return;
+        if (is_usual(kind, byte, bytes, place) || is_usual_of_shared(kind, byte, bytes, place)) return;
         if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
     }
     // Can an aligned plain load by that instruction from [begin, begin + size) only be wrong by a
@@ -274,6 +274,17 @@ class BlockChecks final : private SharedSink, private GlobalSink {
             note_write(access, next);
         }
         return true;
+    }
+
+    // The fast path for shared memory.
+    bool is_usual_of_shared(AccessKind kind, Address byte, std::size_t bytes, Place place) {
+        SharedShadow::Region* region = shared_at_[place];
+        if (kind != AccessKind::load || region == nullptr) return false;
+        settle();
+        return shared_.usual_read(
+            *region,
+            {running_thread(), byte, static_cast<unsigned>(bytes), AccessKind::load, short_place(place)},
+            order_);
     }
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
@@ -409,6 +420,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     BlockOrder order_;
     GridOrder others_;
     SharedShadow shared_;
+    // The array of the running block that the instruction has accessed last.
+    ByPlace<SharedShadow::Region*> shared_at_;
     PendingReads reads_;
     UncheckedLoads* unchecked_ = nullptr;  // while a watched block runs
     // The next reads to record, and their lines.

@@ -36,7 +36,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CALIBRATION = ROOT / "cuda_on_cpu" / "calibration"
 COUNTS, BUGS, COST = "inspection_counts", "inspection_bugs", "inspection_cost"
-LESSONS_THAT_COST = ("day01_vector_add", "day05_matmul_tiled", "day15_reduction")
+LESSONS_THAT_COST = ("day01_vector_add", "day05_matmul_tiled", "day06_transpose", "day15_reduction")
 
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_"

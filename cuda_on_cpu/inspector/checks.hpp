@@ -174,9 +174,13 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
+        if (!watched_) {
+            if (launch_ != nullptr && writes(kind)) check(kind, byte, bytes, place, aligned);
+            return;
+        }
         if (touches_) touch(kind, byte, static_cast<unsigned>(bytes), place);
         if (is_usual(kind, byte, bytes, place) || is_usual_of_shared(kind, byte, bytes, place)) return;
-        if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
+        check(kind, byte, bytes, place, aligned);
     }
     // Can an aligned plain load by that instruction from [begin, begin + size) only be wrong by a
     // race? Then it may be noted later. settle() is due at once.
@@ -262,7 +266,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // continues with the same stride, so the shadow of the next address is prefetched.
     bool is_usual(AccessKind kind, Address byte, std::size_t bytes, Place place) {
         Piece& piece = pieces_[place];
-        if (!watched_ || !piece.usable || byte - piece.begin >= piece.size) return false;
+        if (!piece.usable || byte - piece.begin >= piece.size) return false;
         const Access access{running_thread(), byte, static_cast<unsigned>(bytes), kind, short_place(place)};
         if (!access.in_one_line() || piece.size - (byte - piece.begin) < bytes) return false;
         const Address next = 2 * byte - std::exchange(piece.last, byte);

@@ -144,8 +144,9 @@ class SharedShadow {
     Region* find(Address address) const;
     static const SharedArray& array_of(const Region& region);
 
-    // The most frequent access: a plain load of whole words that have been written, but not since the
-    // last barrier. Records it, or returns false if it is another one, which may be outside the array.
+    // The most frequent access: a plain load of whole words that have been written, but not since
+    // the last barrier. Records it, or returns false if it is another one, which may be outside the
+    // array.
     bool usual_read(Region& region, const Access& access, const BlockOrder& order);
     // The access must be completely inside the array.
     void access(Region& region, const Access& access, const BlockOrder& order, SharedSink& sink);

@@ -36,7 +36,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CALIBRATION = ROOT / "cuda_on_cpu" / "calibration"
 COUNTS, BUGS, COST = "inspection_counts", "inspection_bugs", "inspection_cost"
-LESSONS_THAT_COST = ("day01_vector_add", "day05_matmul_tiled", "day15_reduction")
+LESSONS_THAT_COST = ("day01_vector_add", "day05_matmul_tiled", "day06_transpose", "day15_reduction")
 
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_"
@@ -294,7 +294,8 @@ def compare_bugs(build, records, update):
 
 def seconds_of_plain_runs(build, lesson, scratch):
     output_of([program(build, lesson), "--json", str(scratch)])
-    return {row["version"]: row["min_ms"] / 1e3 for row in json.loads(scratch.read_text()) if row["min_ms"]}
+    rows = map(json.loads, scratch.read_text().splitlines()[1:])  # the first line is the records' head
+    return {row["version"]: row["min_ms"] / 1e3 for row in rows if row["min_ms"]}
 
 
 def seconds_of_watched_runs(build, lesson, scratch, findings):
@@ -315,7 +316,7 @@ def measure_cost(plain, build, records, repeats):
     """The least of several runs each, in turns: what else the machine does then falls to all alike."""
     record = {
         "processor": processor(),
-        "threads": os.cpu_count(),
+        "threads": int(os.environ.get("CUDA_ON_CPU_THREADS", os.cpu_count())),
         "date": str(datetime.date.today()),
         "cases": [],
     }
@@ -433,7 +434,8 @@ def table_of_cost(record):
     ]
     return (
         "\n".join(rows)
-        + f"\n\nMeasured on {record['threads']} cores of an {record['processor']}, {record['date']}."
+        + f"\n\nMeasured on {record['threads']} core{'s' if record['threads'] > 1 else ''} of an {record['processor']}, "
+        f"{record['date']}."
     )
 
 

@@ -357,6 +357,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     }
     launch_ = &launch;
     watched_ = watched;
+    unchecked_ = nullptr;
     block_ = {block.x, block.y, block.z};
     shape_ = state.configuration.block;
     threads_ = static_cast<unsigned>(volume(shape_));
@@ -388,6 +389,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     static_end_ = 0;
     dynamic_ = nullptr;
     shared_.begin_block();
+    shared_at_.clear();
     if (copies_.size() < threads_) copies_.resize(threads_);
     took_lock_.assign(threads_ / kLanes * kLanes + kLanes, false);
     takes_lock_ = false;
@@ -401,8 +403,9 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     checking = this;
 }
 
-void BlockChecks::begin_watched_block(void* dynamic_shared, std::size_t size) {
+void BlockChecks::begin_watched_block(void* dynamic_shared, std::size_t size, UncheckedLoads& unchecked) {
     if (!watched_) return;
+    unchecked_ = &unchecked;
     if (size == 0) return;
     shared_.add({address_of(dynamic_shared), size, 0, "dynamic shared memory"}, launch_->clusters());
     dynamic_ = shared_.find(address_of(dynamic_shared));
@@ -412,6 +415,7 @@ void BlockChecks::end_block() {
     if (!watched_) return;
     settle();
     note_reads();
+    unchecked_ = nullptr;
     if (launch_->clusters()) end_in_cluster();
     if (footprint_) launch_->add_footprint(std::move(*footprint_));
     footprint_.reset();
@@ -508,11 +512,14 @@ void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::
     }
     switch (where.memory) {
         case Memory::static_shared:
-            if (SharedShadow::Region* region = shared_.find(byte); region != nullptr)
+            if (SharedShadow::Region* region = shared_.find(byte); region != nullptr) {
+                shared_at_[place] = region;
                 check_shared(*region, access, aligned);
+            }
             break;
         case Memory::dynamic_shared:
             if (dynamic_ != nullptr) {
+                shared_at_[place] = dynamic_;
                 check_shared(*dynamic_, access, aligned);
             } else {
                 report("out_of_bounds", access,
@@ -755,6 +762,42 @@ void BlockChecks::note_others_for(const Access& read, Epoch epoch, std::uint16_t
     reads_.make_room(read, epoch, block, [this](const Run& run, Address line) { note_in_turn(run, line); });
 }
 
+void BlockChecks::note_others_for(const Run& reads, Address line) {
+    reads_.make_room(reads, line, [this](const Run& run, Address its_line) { note_in_turn(run, its_line); });
+}
+
+void BlockChecks::note_load(unsigned thread, Action action, Address address) {
+    note_read({thread, address, action.bytes(), AccessKind::load, short_place(action.place())});
+}
+
+// Lanes that read consecutive words of a line are noted together. Of lanes that read the same word
+// two are enough (two_readers_suffice).
+void BlockChecks::note_loads(unsigned warp, Action action, const Addresses& addresses,
+                             std::span<const LaneGroup> groups) {
+    constexpr Address kWordBytes = 4;
+    const unsigned words_of_each = action.bytes() / kWordBytes;
+    Run run{{order_.epoch(warp * kLanes), short_place(action.place()),
+             static_cast<std::uint16_t>(others_.number()), false},
+            {},
+            0};
+    for (const LaneGroup& group : groups) {
+        const unsigned thread = warp * kLanes + group.first;
+        const Address line = addresses[group.first] / Pattern::kLineBytes;
+        const auto word = static_cast<unsigned>(addresses[group.first] % Pattern::kLineBytes / kWordBytes);
+        run.words = line_words(word, (group.one_address ? 1 : group.lanes) * words_of_each);
+        if (group.one_address) {
+            for (unsigned reader = thread; reader < thread + 2; ++reader) {
+                run.thread = ThreadOfWord(reader);
+                note_read(run, line);
+            }
+        } else {
+            run.thread =
+                group.lanes > 1 ? ThreadOfWord::in_a_row(thread, word, words_of_each) : ThreadOfWord(thread);
+            note_read(run, line);
+        }
+    }
+}
+
 void BlockChecks::note_load_races() {
     for (const LoadRace& race : std::exchange(load_races_, {}))
         note_race(race.access, race.earlier, race.where);
@@ -762,6 +805,7 @@ void BlockChecks::note_load_races() {
 
 void BlockChecks::note_reads() {
     if (!load_races_.empty()) note_load_races();
+    hand_over_loads();
     if (reads_.empty()) return;
     reads_.note_all([this](const Run& run, Address line) { note_in_turn(run, line); });
     for (std::size_t i = 0; i < in_turn_.size(); ++i)
@@ -806,6 +850,7 @@ void BlockChecks::before_compare_and_swap(const volatile void* address, unsigned
     });
     const Memory memory = page(byte).memory;
     if (!is_shared(memory)) {
+        hand_over_loads();
         reads_.take_back(byte, bytes, thread, order_.epoch(thread));
     } else if (SharedShadow::Region* region = shared_.find(byte); region != nullptr) {
         shared_.take_back(*region, byte, bytes, thread, order_);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -25,9 +26,11 @@
 #include "footprints.hpp"
 #include "launch_state.hpp"
 #include "observer.hpp"
+#include "patterns.hpp"
 #include "races.hpp"
 #include "shadow.hpp"
 #include "trace.hpp"
+#include "transactions.hpp"
 #include "variable_gaps.hpp"
 #include "vector_types.h"
 
@@ -144,6 +147,15 @@ T& only_of_this_thread() {
     return *(only = &owner->object);
 }
 
+// Keeps plain loads of device memory that can only be wrong by a race, until BlockChecks asks for
+// them: before an event that may change their order.
+class UncheckedLoads {
+  public:
+    virtual ~UncheckedLoads() = default;
+    // Passes all of them on to BlockChecks::note_load() or note_loads().
+    virtual void hand_over() = 0;
+};
+
 class BlockChecks final : private SharedSink, private GlobalSink {
   public:
     // The checks of this OS thread.
@@ -152,7 +164,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     ~BlockChecks() override;
 
     void begin_block(LaunchChecks& launch, const LaunchState& state, uint3 block, bool watched);
-    void begin_watched_block(void* dynamic_shared, std::size_t size);
+    void begin_watched_block(void* dynamic_shared, std::size_t size, UncheckedLoads& unchecked);
     void end_block();
     // At the end of the launch: each OS thread drops its state of it.
     static void forget_everywhere(const LaunchChecks& launch);
@@ -162,9 +174,28 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
+        if (!watched_) {
+            if (launch_ != nullptr && writes(kind)) check(kind, byte, bytes, place, aligned);
+            return;
+        }
         if (touches_) touch(kind, byte, static_cast<unsigned>(bytes), place);
-        if (is_usual(kind, byte, bytes, place)) return;
-        if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
+        if (is_usual(kind, byte, bytes, place) || is_usual_of_shared(kind, byte, bytes, place)) return;
+        check(kind, byte, bytes, place, aligned);
+    }
+    // Can an aligned plain load by that instruction from [begin, begin + size) only be wrong by a
+    // race? Then it may be noted later. settle() is due at once.
+    bool can_only_race(Place place, Address begin, std::size_t size) const {
+        const Piece& piece = pieces_[place];
+        return watched_ && !touches_ && piece.usable && piece.begin == begin && piece.size == size;
+    }
+    // Such a load: of one thread; of all lanes of a warp, if have_one_epoch().
+    void note_load(unsigned thread, Action action, Address address);
+    void note_loads(unsigned warp, Action action, const Addresses& addresses,
+                    std::span<const LaneGroup> groups);
+    bool have_one_epoch(unsigned warp) const { return order_.have_one_epoch(warp); }
+    // Finishes those checks of the last access that needed its result.
+    void settle() {
+        if (!second_writes_.empty() || volatile_load_ != 0) settle_last_access();
     }
     // To be called before and after an atomic access is performed. `memory_order` is the compiler's
     // number.
@@ -235,7 +266,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // continues with the same stride, so the shadow of the next address is prefetched.
     bool is_usual(AccessKind kind, Address byte, std::size_t bytes, Place place) {
         Piece& piece = pieces_[place];
-        if (!watched_ || !piece.usable || byte - piece.begin >= piece.size) return false;
+        if (!piece.usable || byte - piece.begin >= piece.size) return false;
         const Access access{running_thread(), byte, static_cast<unsigned>(bytes), kind, short_place(place)};
         if (!access.in_one_line() || piece.size - (byte - piece.begin) < bytes) return false;
         const Address next = 2 * byte - std::exchange(piece.last, byte);
@@ -247,6 +278,17 @@ class BlockChecks final : private SharedSink, private GlobalSink {
             note_write(access, next);
         }
         return true;
+    }
+
+    // The fast path for shared memory.
+    bool is_usual_of_shared(AccessKind kind, Address byte, std::size_t bytes, Place place) {
+        SharedShadow::Region* region = shared_at_[place];
+        if (kind != AccessKind::load || region == nullptr) return false;
+        settle();
+        return shared_.usual_read(
+            *region,
+            {running_thread(), byte, static_cast<unsigned>(bytes), AccessKind::load, short_place(place)},
+            order_);
     }
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
@@ -312,10 +354,6 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void pass_on(unsigned thread);
     void share_loaded(unsigned warp, LaneMask lanes);
     bool orders_blocks(Address byte);
-    // Finishes those checks of the last access that needed its result.
-    void settle() {
-        if (!second_writes_.empty() || volatile_load_ != 0) settle_last_access();
-    }
     void settle_last_access();
     void note_device_access(const Access& access);
     // Reads are collected until an event may change their order, because recording those of one
@@ -329,7 +367,14 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     [[gnu::noinline]] void touch(AccessKind kind, Address byte, unsigned bytes, Place place);
     // The thread has not waited for the previous grid: see LaunchChecks::EarlierLaunch.
     void compare_with_earlier_launch(AccessKind kind, Address byte, std::size_t bytes, Place place);
+    void note_read(const Run& reads, Address line) {
+        if (!reads_.add(reads, line)) note_others_for(reads, line);
+    }
     [[gnu::noinline]] void note_others_for(const Access& read, Epoch epoch, std::uint16_t block);
+    [[gnu::noinline]] void note_others_for(const Run& reads, Address line);
+    void hand_over_loads() {
+        if (unchecked_ != nullptr) unchecked_->hand_over();
+    }
     void note_write(const Access& access, Address next);
     void note_reads();
     void note_load_races();
@@ -379,7 +424,10 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     BlockOrder order_;
     GridOrder others_;
     SharedShadow shared_;
+    // The array of the running block that the instruction has accessed last.
+    ByPlace<SharedShadow::Region*> shared_at_;
     PendingReads reads_;
+    UncheckedLoads* unchecked_ = nullptr;  // while a watched block runs
     // The next reads to record, and their lines.
     std::array<std::pair<Run, Address>, 8> in_turn_{};
     std::size_t next_in_turn_ = 0;

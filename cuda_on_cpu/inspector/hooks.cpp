@@ -20,11 +20,20 @@ AccessKind kind_of(Operation operation) {
     return operation == Operation::kStore ? AccessKind::store : AccessKind::load;
 }
 
-[[gnu::always_inline]] inline void access(Operation operation, const volatile void* address, unsigned bytes,
-                                          std::uint64_t place) {
+// Out of line, so that the fast path saves no registers for it.
+[[gnu::noinline]] void other_access(Operation operation, const volatile void* address, unsigned bytes,
+                                    std::uint64_t place) {
     if (auto* checks = checking; checks != nullptr)
         checks->access(kind_of(operation), address, bytes, place, true);
     if (auto* recorder = recording; recorder != nullptr) recorder->access(operation, address, bytes, place);
+}
+
+[[gnu::always_inline]] inline void access(Operation operation, const volatile void* address, unsigned bytes,
+                                          std::uint64_t place) {
+    if (operation == Operation::kLoad && bytes >= 4 && recording != nullptr &&
+        recording->note_usual_load(address, bytes, place))
+        return;
+    other_access(operation, address, bytes, place);
 }
 
 [[gnu::always_inline]] inline void volatile_access(Operation operation, const volatile void* address,

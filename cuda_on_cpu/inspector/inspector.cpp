@@ -17,7 +17,6 @@ namespace cuda_on_cpu::inspector {
 namespace {
 
 constexpr std::uint64_t kGpuAlignment = 256;
-constexpr std::uint64_t kSectorBytes = 32;
 
 // "in", or "in and out", after the parameters that point into the allocation. If there are none, or
 // if one of them points into other allocations, too, the size of the allocation.

@@ -89,6 +89,11 @@ class BlockOrder {
 
     unsigned threads() const { return threads_; }
     Epoch epoch(unsigned thread) const { return epoch_[thread]; }
+    // Are all lanes of the warp in the same epoch?
+    bool have_one_epoch(unsigned warp) const {
+        const auto first = epoch_.begin() + warp * kLanes;
+        return std::all_of(first, first + kLanes, [&](Epoch epoch) { return epoch == *first; });
+    }
     // Accesses of an earlier epoch happen before the current operation of every thread.
     Epoch phase_start() const { return phase_start_; }
     // The latest epoch of any thread.

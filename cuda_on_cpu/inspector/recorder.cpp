@@ -13,7 +13,6 @@
 namespace cuda_on_cpu::inspector {
 namespace {
 
-constexpr std::uint64_t kSectorBytes = 32;
 constexpr LaneMask kAllLanes = ~LaneMask{0};
 // Assumed alignment of each separate object in shared memory, which thus starts in bank 0.
 constexpr std::uint64_t kSharedAlignment = 128;
@@ -159,7 +158,7 @@ void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_share
             traced_.resize(warps_);
     }
     recording = this;
-    checks_.begin_watched_block(dynamic_shared, size);
+    checks_.begin_watched_block(dynamic_shared, size, *this);
 }
 
 void Recorder::end_block() {
@@ -376,8 +375,16 @@ void Recorder::access_anywhere(Action action, std::uint64_t byte) {
     if (region == nullptr) return;
     // The variables include constants, which are not counted.
     if (region->holds(byte) && (space == Space::kShared || region->array != launch_->variables))
-        pieces_[action.place()] = {region->begin, region->end - region->begin, space};
+        pieces_[action.place()] = piece_of(*region, space, action.place());
     note(running_thread(), action.in(space), byte);
+}
+
+Recorder::Piece Recorder::piece_of(const Region& region, Space space, Place place) const {
+    constexpr std::uint64_t kMostBytes = 16;  // of a load
+    const std::uint64_t size = region.end - region.begin;
+    const bool can_only_race =
+        space == Space::kGlobal && size >= kMostBytes && checks_.can_only_race(place, region.begin, size);
+    return {region.begin, size, space, can_only_race};
 }
 
 void Recorder::take_back_atomic_load(const volatile void* address) {
@@ -498,6 +505,58 @@ bool Recorder::LaneTrace::grow() {
     return true;
 }
 
+void Recorder::hand_over() {
+    for (unsigned w = 0; w < warps_; ++w)
+        hand_over(w);
+}
+
+void Recorder::hand_over(unsigned number) {
+    Warp& warp = warp_[number];
+    if (!std::exchange(warp.unchecked, false)) return;
+    Traces traces;
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+        traces[lane] = (*warp.traces)[lane].not_handed_over();
+    if (lanes_alike(traces) == kAllLanes && checks_.have_one_epoch(number)) {
+        for (std::size_t e = 0; e < traces[0].size(); ++e)
+            hand_over(number, AtOnce(traces, e));
+        return;
+    }
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+        for (const TraceEntry& event : traces[lane]) {
+            if (!event.action.is_sync_point() && (event.address & kUnchecked) != 0)
+                checks_.note_load(number * kLanes + lane, event.action, event.address & ~kUnchecked);
+        }
+    }
+}
+
+Recorder::AtOnce::AtOnce(const Traces& traces, std::size_t event) : action(traces[0][event].action) {
+    std::uint64_t marks = 0;
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+        const std::uint64_t address = traces[lane][event].address;
+        addresses[lane] = address & ~kUnchecked;
+        marks |= (address & kUnchecked) >> kUncheckedBit << lane;
+    }
+    if (!action.is_sync_point()) unchecked = static_cast<LaneMask>(marks);
+}
+
+const Pattern& Recorder::pattern(const AtOnce& all, const Region& region) {
+    return patterns_.of(all.action, all.addresses, region.gpu_begin - region.begin);
+}
+
+void Recorder::hand_over(unsigned warp, const AtOnce& all) {
+    if (all.unchecked == 0) return;
+    Space space;
+    const Region* region = find(all.addresses[0], space);
+    if (all.unchecked == kAllLanes && region != nullptr) {
+        checks_.note_loads(warp, all.action, all.addresses, pattern(all, *region).groups());
+        return;
+    }
+    for (LaneMask left = all.unchecked; left != 0; left &= left - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(left));
+        checks_.note_load(warp * kLanes + lane, all.action, all.addresses[lane]);
+    }
+}
+
 void Recorder::finish_warp(unsigned number) {
     Warp& warp = warp_[number];
     warp.began = warp.live;
@@ -505,13 +564,22 @@ void Recorder::finish_warp(unsigned number) {
     Traces traces;
     for (unsigned lane = 0; lane < kLanes; ++lane)
         traces[lane] = (*warp.traces)[lane].events();
+    const LaneMask alike = lanes_alike(traces);
+    const bool hand_over_meanwhile = warp.unchecked && alike == kAllLanes &&
+                                     std::ranges::all_of(*warp.traces, &LaneTrace::none_handed_over) &&
+                                     checks_.have_one_epoch(number);
+    if (hand_over_meanwhile) {
+        warp.unchecked = false;
+    } else {
+        hand_over(number);
+    }
     Addresses bytes;
-    if (const LaneMask alike = lanes_alike(traces); alike == kAllLanes) {
+    if (alike == kAllLanes) {
         for (std::size_t e = 0; e < traces[0].size(); ++e) {
-            for (unsigned lane = 0; lane < kLanes; ++lane)
-                bytes[lane] = traces[lane][e].address;
-            if (!traces[0][e].action.is_sync_point()) {
-                count(number, traces[0][e].action, kAllLanes, bytes);
+            AtOnce all(traces, e);
+            if (hand_over_meanwhile) hand_over(number, all);
+            if (!all.action.is_sync_point()) {
+                count(number, all);
                 continue;
             }
             trace_noted(number, kAllLanes, traces[0][e]);
@@ -527,7 +595,7 @@ void Recorder::finish_warp(unsigned number) {
                 const TraceEntry& event = traces[lane][instruction.event[lane]];
                 if (first == nullptr) first = &event;
                 action = event.action;
-                bytes[lane] = event.address;
+                bytes[lane] = event.address & ~kUnchecked;
                 if (action.is_sync_point()) pass_sync_point(number, lane, event);
             }
             if (action.is_sync_point())
@@ -542,33 +610,36 @@ void Recorder::finish_warp(unsigned number) {
     if (!traced_.empty()) traced_[number].pending.clear();
 }
 
-namespace {
-
-bool all_in(const Region& region, const Addresses& bytes) {
-    std::uint64_t outside = 0;
-    const std::uint64_t size = region.end - region.begin;
-    for (const std::uint64_t byte : bytes)
-        outside |= std::uint64_t{byte - region.begin >= size};
-    return outside == 0;
+// Counts a request by all lanes.
+void Recorder::count(unsigned warp, AtOnce& all) {
+    Space space;
+    Addresses& bytes = all.addresses;
+    const Region* region = find(bytes[0], space);
+    if (region == nullptr) return;
+    const Pattern& pattern = this->pattern(all, *region);
+    if (!region->holds(pattern.lowest(bytes[0])) || !region->holds(pattern.highest(bytes[0]))) {
+        count(warp, all.action, kAllLanes, bytes);
+        return;
+    }
+    for (std::uint64_t& byte : bytes)
+        byte += region->gpu_begin - region->begin;
+    add(warp, all.action, kAllLanes, pattern.count(), *region, bytes);
+    if (all.action.space() == Space::kShared) return;
+    Sectors sectors;
+    pattern.sectors(bytes[0], sectors);
+    note_sectors(all.action.operation(), *region, sectors);
 }
-
-}  // namespace
 
 // Counts one request, after converting its addresses to those of a GPU.
 void Recorder::count(unsigned warp, Action action, LaneMask mask, Addresses& bytes) {
     Space space;
     const Region* first = find(bytes[static_cast<unsigned>(std::countr_zero(mask))], space);
     if (first == nullptr) return;
-    if (mask == kAllLanes && all_in(*first, bytes)) {
-        for (std::uint64_t& byte : bytes)
-            byte += first->gpu_begin - first->begin;
-    } else {
-        for (LaneMask left = mask; left != 0; left &= left - 1) {
-            const auto lane = static_cast<unsigned>(std::countr_zero(left));
-            const Region* region = first->holds(bytes[lane]) ? first : find(bytes[lane], space);
-            if (region == nullptr) return;
-            bytes[lane] += region->gpu_begin - region->begin;
-        }
+    for (LaneMask left = mask; left != 0; left &= left - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(left));
+        const Region* region = first->holds(bytes[lane]) ? first : find(bytes[lane], space);
+        if (region == nullptr) return;
+        bytes[lane] += region->gpu_begin - region->begin;
     }
     if (action.space() == Space::kShared) {
         add(warp, action, mask, count_shared(action.operation(), mask, bytes, action.bytes()), *first, bytes);
@@ -577,11 +648,15 @@ void Recorder::count(unsigned warp, Action action, LaneMask mask, Addresses& byt
     Sectors sectors;
     add(warp, action, mask, count_global(action.operation(), mask, bytes, action.bytes(), sectors), *first,
         bytes);
+    note_sectors(action.operation(), *first, sectors);
+}
+
+void Recorder::note_sectors(Operation operation, const Region& region, const Sectors& sectors) {
     const std::span<const std::uint64_t> touched(sectors.sector.data(), sectors.count);
-    const bool reads = action.operation() != Operation::kStore;
-    const bool writes = action.operation() == Operation::kStore || action.operation() == Operation::kAtomic;
-    if (reads) made(first->read, *first).insert(touched, first->gpu_begin / kSectorBytes);
-    if (writes) made(first->written, *first).insert(touched, first->gpu_begin / kSectorBytes);
+    const bool reads = operation != Operation::kStore;
+    const bool writes = operation == Operation::kStore || operation == Operation::kAtomic;
+    if (reads) made(region.read, region).insert(touched, region.gpu_begin / kSectorBytes);
+    if (writes) made(region.written, region).insert(touched, region.gpu_begin / kSectorBytes);
 }
 
 void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,

@@ -162,7 +162,7 @@ struct LaunchRecord {
     LaunchTrace trace;
 };
 
-class Recorder final : public BlockObserver {
+class Recorder final : public BlockObserver, private UncheckedLoads {
   public:
     // The recorder of this OS thread.
     static Recorder& of_this_thread();
@@ -181,6 +181,20 @@ class Recorder final : public BlockObserver {
         } else {
             access_anywhere(Action(place, Space::kGlobal, operation, bytes), byte);
         }
+    }
+    // The fast path of plain loads from device memory, which are checked later, a warp's together.
+    // Returns false if the load is of another kind.
+    bool note_usual_load(const volatile void* address, unsigned bytes, Place place) {
+        const auto byte = reinterpret_cast<std::uint64_t>(address);
+        const Piece& piece = pieces_[place];
+        if (!piece.can_only_race || byte - piece.begin > piece.size - bytes || byte % bytes != 0)
+            return false;
+        checks_.settle();
+        Warp& warp = warp_[current_warp];
+        if (warp.traces == nullptr) give_traces(warp);
+        warp.unchecked = true;
+        const Action action(place, Space::kGlobal, Operation::kLoad, bytes);
+        return (*warp.traces)[current_lane].note({action, byte | kUnchecked});
     }
     // An access with a size or alignment that no single instruction supports: counts as several
     // instructions.
@@ -213,6 +227,8 @@ class Recorder final : public BlockObserver {
         std::uint64_t begin = 0;
         std::uint64_t size = 0;
         Space space = Space::kGlobal;
+        // Plain loads can only be wrong by a race.
+        bool can_only_race = false;
     };
     // The events of a lane: a vector whose fast path needs only two pointers.
     class LaneTrace {
@@ -223,11 +239,20 @@ class Recorder final : public BlockObserver {
             *end_++ = event;
             return true;
         }
-        void clear() { end_ = events_.get(); }
+        void clear() {
+            end_ = events_.get();
+            handed_over_ = 0;
+        }
         bool empty() const { return end_ == events_.get(); }
         TraceEntry& last() { return end_[-1]; }
         void forget_last() { --end_; }
         Trace events() const { return {events_.get(), end_}; }
+        bool none_handed_over() const { return handed_over_ == 0; }
+        // Those since the last call.
+        Trace not_handed_over() {
+            const Trace all = events();
+            return all.subspan(std::exchange(handed_over_, all.size()));
+        }
 
       private:
         [[gnu::noinline]] bool grow();
@@ -235,6 +260,7 @@ class Recorder final : public BlockObserver {
         std::unique_ptr<TraceEntry[]> events_;
         TraceEntry* end_ = nullptr;
         TraceEntry* limit_ = nullptr;
+        std::size_t handed_over_ = 0;
     };
     using WarpTraces = std::array<LaneTrace, kLanes>;
     struct Warp {
@@ -243,6 +269,8 @@ class Recorder final : public BlockObserver {
         LaneMask waiting = 0;
         // Lanes that were live when the traces began.
         LaneMask began = 0;
+        // May there be loads among the events that BlockChecks has not got yet?
+        bool unchecked = false;
         // Null if there are no events.
         std::unique_ptr<WarpTraces> traces;
     };
@@ -265,6 +293,22 @@ class Recorder final : public BlockObserver {
     };
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
+    // In the address of a load: note_usual_load() has noted it.
+    static constexpr unsigned kUncheckedBit = 62;
+    static constexpr std::uint64_t kUnchecked = std::uint64_t{1} << kUncheckedBit;
+    // An event of all lanes of a warp.
+    struct AtOnce {
+        AtOnce(const Traces& traces, std::size_t event);
+
+        Action action;
+        Addresses addresses;
+        // Lanes whose load BlockChecks has not got yet.
+        LaneMask unchecked = 0;
+    };
+    void hand_over() override;
+    void hand_over(unsigned warp);
+    void hand_over(unsigned warp, const AtOnce& all);
+    const Pattern& pattern(const AtOnce& all, const Region& region);
 
     // Other events do not change any count.
     template <class OneEvent>
@@ -304,6 +348,7 @@ class Recorder final : public BlockObserver {
         if (!(*warp.traces)[thread % kLanes].note({action, byte})) ++dropped_;
     }
     [[gnu::noinline]] void access_anywhere(Action action, std::uint64_t byte);
+    Piece piece_of(const Region& region, Space space, Place place) const;
     [[gnu::noinline]] void give_traces(Warp& warp);
     void finish_warp(unsigned number);
     // Record a step of a warp, if the block is traced.
@@ -315,7 +360,9 @@ class Recorder final : public BlockObserver {
     void note_step(unsigned thread, RawStep::Kind kind, Action action, Site site, std::size_t bulk_bytes = 0);
     void trace_noted(unsigned warp, LaneMask lanes, const TraceEntry& event);
     void keep_trace();
+    void count(unsigned warp, AtOnce& all);
     void count(unsigned warp, Action action, LaneMask mask, Addresses& bytes);
+    static void note_sectors(Operation operation, const Region& region, const Sectors& sectors);
     void add_matrices(unsigned warp, const void* const* rows, unsigned matrices, Operation operation,
                       Site site);
     // `of_matrices`: of a collective, and traced when that completes.
@@ -357,6 +404,7 @@ class Recorder final : public BlockObserver {
         return *count;
     }
 
+    Patterns patterns_;
     LineCounts lines_;
     std::array<std::pair<LineKey, LineCount*>, 64> recent_lines_{};
     std::uint64_t barriers_ = 0;

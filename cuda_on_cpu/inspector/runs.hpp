@@ -44,6 +44,10 @@ class ThreadOfWord {
   public:
     ThreadOfWord() = default;
     explicit ThreadOfWord(unsigned thread) : ThreadOfWord(thread, 0, kConstant) {}
+    // Consecutive threads access 1, 2 or 4 words each, `thread` those from `word` on.
+    static ThreadOfWord in_a_row(unsigned thread, unsigned word, unsigned words_of_each) {
+        return ThreadOfWord(thread, word, kStepOne - static_cast<unsigned>(std::countr_zero(words_of_each)));
+    }
 
     unsigned operator()(unsigned word) const {
         return static_cast<unsigned>((code_ & 0xFFF) - kBase + offset(code_ >> 12, word));

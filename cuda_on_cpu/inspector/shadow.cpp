@@ -133,27 +133,27 @@ SharedShadow::Cell& SharedShadow::fresh(Region& region, Address word) {
     return cell;
 }
 
-// The most frequent case: one more lane of a warp reads a word that was not written since the last
-// barrier.
-bool SharedShadow::is_one_more_reader(Region& region, const Access& access, const BlockOrder& order) {
-    if (access.kind != AccessKind::load || access.bytes != kWord || access.address % kWord != 0) return false;
-    Cell& cell = region.cell(access.address);
-    if (cell.block != block_ || cell.newest < order.phase_start() || cell.any_write || cell.written != 0xF ||
-        cell.pending != 0) {
+bool SharedShadow::usual_read(Region& region, const Access& access, const BlockOrder& order) {
+    if (access.kind != AccessKind::load || !access.in_one_line()) return false;
+    if (access.address - region.begin > region.size ||
+        region.begin + region.size - access.address < access.bytes)
         return false;
+    const Address end = access.address + access.bytes;
+    for (Address word = access.address; word < end; word += kWord) {
+        const Cell& cell = region.cell(word);
+        if (cell.block != block_ || cell.written != kWholeWord || cell.pending != 0) return false;
+        if (cell.any_write && cell.newest >= order.phase_start()) return false;
     }
-    if (cell.more == 0 && cell.count == 0) return false;
-    Entry& last = cell.more != 0 ? more_[cell.more - 1].back() : cell.entries[cell.count - 1];
-    if (last.epoch != order.epoch(access.thread) || last.place != access.place ||
-        last.warp != access.thread / kLanes || last.bytes != 0xF || last.kind != AccessKind::load) {
-        return false;
+    for (Address word = access.address; word < end; word += kWord) {
+        Cell& cell = region.cell(word);
+        if (cell.newest < order.phase_start()) clear(cell);
+        note(cell, access, kWholeWord, order);
     }
-    last.lanes |= LaneMask{1} << access.thread % kLanes;
     return true;
 }
 
 void SharedShadow::access(Region& region, const Access& access, const BlockOrder& order, SharedSink& sink) {
-    if (is_one_more_reader(region, access, order)) return;
+    if (usual_read(region, access, order)) return;
     Address unwritten = 0;  // the first byte
     unsigned unwritten_bytes = 0;
     bool reported_pending = false;
@@ -702,8 +702,7 @@ bool GlobalShadow::conflicts_with(Generation launch, AccessKind kind, Address wo
 
 // --- Pending reads
 
-void PendingReads::make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note) {
-    const Address line = access.address / kLineBytes;
+void PendingReads::make_room(const Run& reads, Address line, const Note& note) {
     const std::size_t number = number_of_set(line);
     Set& set = sets_[number];
     if (set[0].run.words == 0) {
@@ -712,7 +711,7 @@ void PendingReads::make_room(const Access& access, Epoch epoch, std::uint16_t bl
         if (set[1].run.words != 0) note(set[1].run, set[1].line * kLineBytes);
         set[1] = set[0];
     }
-    set[0] = {line, {{epoch, access.place, block, false}, ThreadOfWord(access.thread), words_of(access)}};
+    set[0] = {line, reads};
 }
 
 void PendingReads::note_all(const Note& note) {

@@ -144,6 +144,10 @@ class SharedShadow {
     Region* find(Address address) const;
     static const SharedArray& array_of(const Region& region);
 
+    // The most frequent access: a plain load of whole words that have been written, but not since
+    // the last barrier. Records it, or returns false if it is another one, which may be outside the
+    // array.
+    bool usual_read(Region& region, const Access& access, const BlockOrder& order);
     // The access must be completely inside the array.
     void access(Region& region, const Access& access, const BlockOrder& order, SharedSink& sink);
 
@@ -174,7 +178,6 @@ class SharedShadow {
 
     Cell& fresh(Region& region, Address word);
     void clear(Cell& cell);
-    bool is_one_more_reader(Region& region, const Access& access, const BlockOrder& order);
     void check(Cell& cell, const Access& access, std::uint8_t bytes, Address word, const BlockOrder& order,
                SharedSink& sink);
     void note(Cell& cell, const Access& access, std::uint8_t bytes, const BlockOrder& order);
@@ -359,6 +362,24 @@ class PendingReads {
         }
         return false;
     }
+    // The same for reads of several threads, which one instruction has made of that line.
+    bool add(const Run& reads, Address line) {
+        const Run* other = nullptr;
+        for (Reads& known : sets_[number_of_set(line)]) {
+            Run& run = known.run;
+            if (known.line != line || run.words == 0 || run.key.epoch != reads.key.epoch ||
+                run.key.block != reads.key.block)
+                continue;
+            if (run.key.place == reads.key.place && run.thread == reads.thread) {
+                run.words |= reads.words;
+                return true;
+            }
+            if ((reads.words & ~run.words) != 0) continue;
+            if (other != nullptr && have_enough_readers(*other, run, reads)) return true;
+            other = &run;
+        }
+        return false;
+    }
     // Forgets the thread's read of these bytes in that epoch.
     void take_back(Address address, unsigned bytes, unsigned thread, Epoch epoch) {
         const Address line = address / kLineBytes;
@@ -377,7 +398,11 @@ class PendingReads {
     // A read at the address is likely to follow.
     void prefetch(Address address) const { __builtin_prefetch(&sets_[number_of_set(address / kLineBytes)]); }
     // As add(), after `note` has been called with the reads that occupied its place.
-    void make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note);
+    void make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note) {
+        make_room({{epoch, access.place, block, false}, ThreadOfWord(access.thread), words_of(access)},
+                  access.address / kLineBytes, note);
+    }
+    void make_room(const Run& reads, Address line, const Note& note);
     void note_all(const Note& note);
     bool empty() const { return used_.empty(); }
 
@@ -391,6 +416,14 @@ class PendingReads {
     };
     struct alignas(64) Set : std::array<Reads, 2> {};
 
+    // Has each word that `reads` reads two readers already, of `a` and of `b`?
+    static bool have_enough_readers(const Run& a, const Run& b, const Run& reads) {
+        for (unsigned left = reads.words; left != 0; left &= left - 1) {
+            const auto word = static_cast<unsigned>(std::countr_zero(left));
+            if (!two_readers_suffice(a.thread(word), b.thread(word), reads.thread(word))) return false;
+        }
+        return true;
+    }
     static std::size_t number_of_set(Address line) { return (line * 0x9E3779B97F4A7C15U >> 32) % kSets; }
     static LineWords words_of(const Access& access) {
         return line_words(access.address % kLineBytes / 4, access.bytes / 4);

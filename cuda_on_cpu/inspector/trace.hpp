@@ -77,11 +77,14 @@ class RecentlyUsed {
 template <class T>
 class ByPlace {
   public:
-    T& operator[](Place place) { return lately_[(place ^ place >> 6) % lately_.size()]; }
+    T& operator[](Place place) { return lately_[index(place)]; }
+    const T& operator[](Place place) const { return lately_[index(place)]; }
     void clear() { lately_.fill(T{}); }
 
   private:
-    std::array<T, 64> lately_{};
+    static constexpr std::size_t kSize = 64;
+    static std::size_t index(Place place) { return (place ^ place >> 6) % kSize; }
+    std::array<T, kSize> lately_{};
 };
 
 struct TraceEntry {

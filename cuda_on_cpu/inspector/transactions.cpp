@@ -8,7 +8,6 @@ namespace {
 
 constexpr unsigned kBanks = 32;
 constexpr unsigned kBankBytes = 4;
-constexpr unsigned kSectorBytes = 32;
 // The most that a lane can request: 16 bytes.
 constexpr unsigned kMostWords = 4;
 

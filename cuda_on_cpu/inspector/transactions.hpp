@@ -15,6 +15,8 @@
 
 namespace cuda_on_cpu::inspector {
 
+inline constexpr unsigned kSectorBytes = 32;
+
 // One address for each lane; those of lanes outside the mask are ignored.
 using Addresses = std::array<std::uint64_t, kLanes>;
 

@@ -726,6 +726,52 @@ TEST(PendingReads, EachReaderOfAWordIsRecordedOrTwoOthersAre) {
     }
 }
 
+// The same for reads of several threads at once.
+TEST(PendingReads, EachReaderOfAGroupIsRecordedOrTwoOthersAre) {
+    const unsigned seed = std::random_device{}();
+    std::mt19937 random(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    PendingReads reads;
+    Noted noted;
+    std::array<int, 1024> wanted{};
+    for (int i = 0; i < 20000; ++i) {
+        const unsigned of_each = 1U << random() % 3;
+        const unsigned first = random() % (kLineWords / of_each);
+        const unsigned lanes = 1 + random() % (kLineWords / of_each - first);
+        const unsigned line = random() % (1024 / kLineWords);
+        const auto thread = static_cast<unsigned>(random() % 1000);
+        const inspector::Run run{{1, 1, 0, false},
+                                 ThreadOfWord::in_a_row(thread, first * of_each, of_each),
+                                 line_words(first * of_each, lanes * of_each)};
+        for (unsigned word = run.first(); word <= run.last(); ++word) {
+            ASSERT_EQ(run.thread(word), thread + word / of_each - first);
+            ++wanted[line * kLineWords + word];
+        }
+        const Address number = kBegin / (4 * kLineWords) + line;
+        if (!reads.add(run, number)) reads.make_room(run, number, noted.note);
+    }
+    reads.note_all(noted.note);
+    for (unsigned word = 0; word < 1024; ++word) {
+        EXPECT_GE(noted.times[word], std::min(wanted[word], 2)) << "word " << word;
+        EXPECT_LE(noted.times[word], wanted[word]);
+    }
+}
+
+TEST(PendingReads, TwoReadersOfOneWarpDoNotHideAGroupOfAnother) {
+    PendingReads reads;
+    Noted noted;
+    const auto add = [&](unsigned thread) {
+        const inspector::Run run{{1, 1, 0, false}, ThreadOfWord::in_a_row(thread, 0, 1), line_words(0, 16)};
+        if (!reads.add(run, kBegin / 64)) reads.make_room(run, kBegin / 64, noted.note);
+    };
+    add(0);
+    add(16);
+    add(32);
+    EXPECT_EQ(noted.notes, 1) << "the first had to make room for the third";
+    add(64);
+    EXPECT_EQ(noted.notes, 1) << "threads 16 and 32, of two warps, are enough";
+}
+
 TEST(WrittenBytes, AgreesWithAPlainArray) {
     const unsigned seed = std::random_device{}();
     std::mt19937 random(seed);

@@ -22,9 +22,9 @@
 //         }, x);
 //
 // and a block runs as one loop over its threads after the other (WholeBlock), which the compiler
-// can vectorise. The same function runs a single thread as the scheduler does (SingleThread). After:
-// Karrenberg and Hack, "Improving performance of OpenCL on CPUs", CC 2012; Stratton and others,
-// "MCUDA", LCPC 2008.
+// can vectorise. The same function runs a single thread as the scheduler does (SingleThread).
+// After: Karrenberg and Hack, "Improving performance of OpenCL on CPUs", CC 2012; Stratton and
+// others, "MCUDA", LCPC 2008.
 #pragma once
 
 #include "cuda_on_cpu/rows.h"

@@ -52,7 +52,7 @@ void AsyncEngine::begin_block() {
 }
 
 std::string AsyncEngine::end_block() {
-    if (const std::optional<BulkLoads::Load> load = loads_.end(); load)
+    if (const std::optional<BulkLoads::Load> load = loads_.end(block_.between_blocks().in_cluster()); load)
         return "it has ended before the bulk copy of " + place(load->site) +
                " to its shared memory was waited for";
     return block_of_products_ == current_block ? products_.end_block() : "";

@@ -49,9 +49,11 @@ void BulkLoads::Load::carry_out() const {
 }
 
 void BulkLoads::clear() {
+    ended_.store(false, std::memory_order_relaxed);
+    if (!has_loads_) return;
     const std::scoped_lock lock(mutex_);
     loads_.clear();
-    ended_ = false;
+    has_loads_ = false;
 }
 
 bool BulkLoads::add(const Load& load) {
@@ -59,6 +61,7 @@ bool BulkLoads::add(const Load& load) {
     if (ended_) return false;
     if (load.combine.result == nullptr) fill(load.shared, load.map.box_bytes(), kSharedPoison);
     loads_.push_back(load);
+    has_loads_ = true;
     return true;
 }
 
@@ -78,7 +81,11 @@ std::vector<BulkLoads::Load> BulkLoads::take(const std::vector<std::uint64_t*>& 
     return taken;
 }
 
-std::optional<BulkLoads::Load> BulkLoads::end() {
+std::optional<BulkLoads::Load> BulkLoads::end(bool in_cluster) {
+    if (!in_cluster && !has_loads_) {
+        ended_.store(true, std::memory_order_relaxed);
+        return std::nullopt;
+    }
     const std::scoped_lock lock(mutex_);
     ended_ = true;
     return loads_.empty() ? std::nullopt : std::optional(loads_.front());

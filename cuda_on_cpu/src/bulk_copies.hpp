@@ -2,6 +2,7 @@
 // for another block of the cluster.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -43,11 +44,14 @@ class BulkLoads {
     // Removes and returns the loads that complete at one of the barriers.
     std::vector<Load> take(const std::vector<std::uint64_t*>& barriers);
     // The block has ended. Returns a load that was still pending.
-    std::optional<Load> end();
+    std::optional<Load> end(bool in_cluster);
 
   private:
     std::mutex mutex_;
-    bool ended_ = true;
+    // Atomic for a block that is not in a cluster, which needs no lock for no loads: a lock waits
+    // until all that the block has stored is in the cache.
+    std::atomic<bool> ended_ = true;
+    std::atomic<bool> has_loads_ = false;
     std::deque<Load> loads_;
 };
 

@@ -211,17 +211,23 @@ void run_independent(LaunchState& launch) {
     const std::uint64_t blocks = few ? few->size() : volume(launch.configuration.grid);
     const StartOrder order(blocks);
     Team team;
-    launch.work = [&launch, &few, &order, blocks] {
+    const auto os_threads = static_cast<unsigned>(std::min<std::uint64_t>(blocks, environment().threads));
+    // Blocks that run as loops wait for no other ones and may be short, so that each access to what
+    // OS threads share counts.
+    const std::uint64_t at_once = launch.run_block != nullptr && blocks / os_threads >= 64 ? 8 : 1;
+    launch.work = [&launch, &few, &order, blocks, at_once] {
         BlockRunner& runner = block_runner();
         while (!launch.failed) {
-            const std::uint64_t next = launch.next_block++;
-            if (next >= blocks) break;
-            const std::uint64_t block = order(next);
-            runner.run(launch, index_in(launch.configuration.grid, few ? (*few)[block] : block), nullptr);
+            const std::uint64_t first = launch.next_block.fetch_add(at_once);
+            if (first >= blocks) break;
+            for (std::uint64_t next = first; next < std::min(first + at_once, blocks) && !launch.failed;
+                 ++next) {
+                const std::uint64_t block = order(next);
+                runner.run(launch, index_in(launch.configuration.grid, few ? (*few)[block] : block), nullptr);
+            }
         }
     };
     launch.team = &team;
-    const auto os_threads = static_cast<unsigned>(std::min<std::uint64_t>(blocks, environment().threads));
     launch.os_threads = os_threads;
     for (unsigned i = 1; i < os_threads; ++i)
         team.start(launch.work);

@@ -220,6 +220,9 @@ constexpr const char* kInRegions[] = {
     "} "
     "{ int own = 1 << threadIdx.x; __syncthreads(); x[threadIdx.x] += own; } }",
     "int* x) { __syncthreads(); }",
+    "int* x, int n) { for (int i = 0; i < n; ++i) { __shared__ int s[64]; s[threadIdx.x] = i; "
+    "__syncthreads(); "
+    "x[threadIdx.x] += s[3] & n && x; if (x[1]) (*x)++; (*x) += 1; x[2] &= i; int* p = &x[3]; *p = 1; } }",
     "float* x) { float *own = x + x[0] > x ? x : x + 1, value = *own; __syncthreads(); *own = value; }",
 };
 
@@ -248,6 +251,9 @@ TEST(Regions, AreWhatLiesBetweenBarriers) {
         "+ value; }");
     EXPECT_TRUE(contains(stars, "RowOf<CudaOnCpuThreads, const float *> own_row_")) << stars;
     EXPECT_TRUE(contains(stars, "RowOf<CudaOnCpuThreads, const float > value_row_")) << stars;
+    const std::string loaded =
+        with_loops("__global__ void k(int* x, int n) { const bool b = n&&*x; __syncthreads(); x[1] = b; }");
+    EXPECT_TRUE(contains(loaded, "RowOf<CudaOnCpuThreads, const bool > b_row_")) << loaded;
     std::string many;
     for (int i = 0; i < 17; ++i)
         many += "int a" + std::to_string(i) + " = x[" + std::to_string(i) + "]; ";
@@ -303,12 +309,29 @@ constexpr const char* kNotInRegions[] = {
     "int* x) { int x_ = x[1]; { int x_ = 3; __syncthreads(); x[0] = x_; } }",
     "Own x) { __syncthreads(); x[0] = 1; }",
     "int* x) { again: __syncthreads(); if (x[0]) goto again; }",
+    "int* x) { if (x[0]) { __shared__ int s; s = 1; } __syncthreads(); }",
+    "int* x) { int i = threadIdx.x; int* p = &i; x[i] = 1; __syncthreads(); x[1] = *p; }",
+    "int* x) { int i = x[1]; int* p = &(i); __syncthreads(); x[1] = *p; }",
+    "int* x) { int c = 0; (c)++; __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { int c = 0; ++(c); __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { int c = 0; (c) += x[0]; __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { int c = 0; (c) <<= x[0]; __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { int c = 0; if (x[0]) (c) = 1; __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { float f = threadIdx.x; reinterpret_cast<unsigned&>(f) = 1; __syncthreads(); x[0] = f; }",
+    "int* x) { int y = threadIdx.x; { int r = 1; x[y] = r; } { int& r = y; r += 5; } __syncthreads(); x[1] = "
+    "y; }",
+    "int* x) { constexpr int n = kTable[1]; x[n] = 1; __syncthreads(); x[2] = n; }",
+    "int* x) { const int n = kTable[1]; __shared__ int s[n]; s[0] = 1; __syncthreads(); x[2] = s[0]; }",
+    "int* x) { int r = threadIdx.x * kN; for (int kN = 0; kN < 4; ++kN) { x[r] = kN; __syncthreads(); } }",
+    "int* x) { __shared__ float4 s[64]; x[0] = (s[0] + s[1]).x; __syncthreads(); }",
 };
 
 TEST(Regions, AreNotMadeOfOtherKernels) {
     for (const char* rest : kNotInRegions) {
         const std::string translated = with_loops(
-            "struct Own { int value; }; __device__ int counter; __global__ void k(" + std::string(rest));
+            "struct Own { int value; }; __device__ int counter; constexpr int kTable[2] = {1, 2}; constexpr "
+            "int kN = 8; __device__ float4 operator+(float4 a, float4 b) { return a; } __global__ void k(" +
+            std::string(rest));
         EXPECT_FALSE(contains(translated, "prepare_regions")) << translated;
         EXPECT_FALSE(contains(translated, "prepare_rows")) << translated;
     }
@@ -503,7 +526,7 @@ TEST(Shared, ArraysMayHaveGapsAroundThem) {
 
 TEST(Shared, IsThreadLocalAndRegisteredWhereItIsDeclared) {
     const std::string one = gnu("void f() { __shared__ float tile[32][33]; }");
-    EXPECT_TRUE(contains(one, "static thread_local float tile[32][33] __attribute__((aligned(32)));")) << one;
+    EXPECT_TRUE(contains(one, "static thread_local float tile[32][33] __attribute__((aligned(64)));")) << one;
     EXPECT_TRUE(contains(one, "tile_shared_.enter(tile, \"tile\", gap_")) << one;
 
     const std::string many = gnu("void f() { __shared__ int a, b[4], *c; }");
@@ -524,7 +547,7 @@ TEST(Shared, IsAlignedForTensorCores) {
          {"half a[N][8]", "volatile unsigned char a[4]", "const float b, a[2]", "T a[4]",
           "alignas(128) half a[4]", "std::array<half, 64> a", "Tile a", "float a", "decltype(b) a[4]"})
         EXPECT_TRUE(contains(gnu("void f() { __shared__ " + std::string(declaration) + "; }"),
-                             " __attribute__((aligned(32)));"))
+                             " __attribute__((aligned(64)));"))
             << declaration;
 }
 
@@ -545,7 +568,7 @@ TEST(Shared, OutsideFunctionsIsEnteredWhereItIsUsed) {
                                     "__shared__ __device__ int x;", "static __device__ __shared__ int x;"}) {
         const std::string translated = gnu(declaration);
         EXPECT_TRUE(contains(dense(translated),
-                             "staticthread_localintx__attribute__((aligned(32)));[[maybe_unused]]staticvoid"
+                             "staticthread_localintx__attribute__((aligned(64)));[[maybe_unused]]staticvoid"
                              "cuda_on_cpu_enter_x_(){"))
             << translated;
         EXPECT_FALSE(contains(translated, "used))")) << translated;
@@ -686,7 +709,7 @@ TEST(Shared, WordsMayComeInAnyOrder) {
         EXPECT_FALSE(contains(translated, "extern")) << translated;
     }
     const std::string own = gnu("void f() { float __shared__ tile[4]; g(tile); }");
-    EXPECT_TRUE(contains(own, "float static thread_local tile[4] __attribute__((aligned(32)));")) << own;
+    EXPECT_TRUE(contains(own, "float static thread_local tile[4] __attribute__((aligned(64)));")) << own;
     EXPECT_TRUE(contains(own, "tile_shared_.enter(tile, \"tile\", gap_")) << own;
 }
 

@@ -82,6 +82,11 @@ bool KnownWords::is_known(std::size_t i) {
     return !token.is("(") || !tokens_.is(tokens_.previous(i), "]");
 }
 
+void KnownWords::note_vectors(Range range) {
+    for (std::size_t i = range.begin; i < range.end; ++i)
+        uses_vectors_ = uses_vectors_ || is_vector(tokens_[i].text);
+}
+
 void KnownWords::qualify_places(Range range, std::string_view with) {
     for (std::size_t i = range.begin; i < range.end; ++i)
         if (is_place(tokens_[i].text)) text_[i].insert(0, with);
@@ -117,6 +122,12 @@ bool KnownWords::is_known_word(std::size_t i) {
     if (tokens_.is(before, ":") && tokens_.is(before - 1, ":")) return false;
     if (tokens_.is(after, "(")) return is_mathematical(word) && !is_defined_here(word);
     return names_.contains(word) || is_number(word);
+}
+
+bool KnownWords::is_type_word(std::size_t i) const {
+    const std::string_view word = tokens_[i].text;
+    return is_number_type(word) || is_vector(word) || types_.contains(word) || word == "auto" ||
+           word == "const";
 }
 
 // The first token behind a type made of known words; `i` itself where there is none.
@@ -184,8 +195,7 @@ bool KnownWords::declare_parameters(const KernelBody& kernel) {
         const std::size_t name = behind_type(word);
         if (name == kNone || name >= part.end || tokens_[name].kind != TokenKind::identifier) return false;
         if (next_in({name + 1, part.end}) != kNone) return false;
-        for (std::size_t i = word; i < name; ++i)
-            uses_vectors_ = uses_vectors_ || is_vector(tokens_[i].text);
+        note_vectors({word, name});
         if (is_place(tokens_[name].text)) return false;
         names_.insert(tokens_[name].text);
     }

@@ -167,6 +167,7 @@ class KnownWords : protected Rewriter {
     // The token of a body, and the declaration or the call that it begins.
     bool is_known(std::size_t i);
     bool declare_local(std::size_t i);
+    bool is_type_word(std::size_t i) const;
     std::size_t behind_type(std::size_t i) const;
     bool is_number(std::string_view name) const;
     // In the call that prepares a launch of the kernel.
@@ -181,6 +182,7 @@ class KnownWords : protected Rewriter {
     std::set<std::string_view> names_;  // of variables
     bool uses_vectors_ = false;
     bool has_vector_operators();
+    void note_vectors(Range range);
 
   private:
     bool is_known_word(std::size_t i);
@@ -243,12 +245,17 @@ class Regions : KnownWords {
 
     bool is_known_body();
     bool is_known_directive(std::size_t i) const;
+    std::size_t shared_word(std::size_t i) const;
     std::size_t behind_shared_declaration(std::size_t i);
     bool is_barrier(std::size_t i) const;
     bool has_barrier(Range range) const;
     bool mentions(Range range, std::string_view name) const;
     bool is_unary(std::size_t i) const;
     bool is_declared_at(std::size_t name) const;
+    bool hides_change(std::size_t i) const;
+    bool hides_another(std::string_view name) const;
+    bool is_pure_size(Range declaration) const;
+    bool is_change(std::size_t i) const;
     bool is_changed(std::string_view name, Range range) const;
     const Variable* find(std::string_view name) const;
     bool is_pure(Range range, bool uniform, bool may_assign = false);

@@ -67,6 +67,7 @@ bool Regions::is_known_body() {
                 continue;
             }
         }
+        if (hides_change(i)) return false;
         if (token.kind == TokenKind::directive) {
             if (!is_known_directive(i)) return false;
         } else if (is_loop_word(token.text)) {
@@ -89,18 +90,24 @@ bool Regions::is_known_directive(std::size_t i) const {
            (text.find("pragma") != std::string_view::npos && text.find("unroll") != std::string_view::npos);
 }
 
+// `__shared__`, if the statement at `i` is a declaration of such variables.
+std::size_t Regions::shared_word(std::size_t i) const {
+    while (tokens_.is(i, "extern") || tokens_.is(i, "static") || tokens_.is(i, "alignas"))
+        i = tokens_.next(tokens_.is(i, "alignas") ? closing(tokens_.next(i)) : i);
+    return tokens_.is(i, "__shared__") ? i : kNone;
+}
+
 // `__shared__ float tile[16][16];` and `extern __shared__ int values[];` in the kernel. `i` itself:
 // no such declaration; kNone: one of an unknown kind.
 std::size_t Regions::behind_shared_declaration(std::size_t i) {
     const std::size_t end = end_of_statement(i);
-    std::size_t shared = i;
-    while (tokens_.is(shared, "extern") || tokens_.is(shared, "static") || tokens_.is(shared, "alignas"))
-        shared = tokens_.next(tokens_.is(shared, "alignas") ? closing(tokens_.next(shared)) : shared);
-    if (!tokens_.is(shared, "__shared__")) return i;
+    const std::size_t shared = shared_word(i);
+    if (shared == kNone) return i;
     std::size_t type = tokens_.next(shared);
     if (tokens_.is(type, "alignas")) type = tokens_.next(closing(tokens_.next(type)));
     const std::size_t first = behind_type(type);
     if (first == kNone || tokens_[first].kind != TokenKind::identifier) return kNone;
+    note_vectors({type, first});
     for (const Range& declarator : split({first, end})) {
         const std::size_t name = next_in(declarator);
         if (name == kNone || name >= declarator.end || tokens_[name].kind != TokenKind::identifier)
@@ -142,9 +149,17 @@ bool Regions::is_unary(std::size_t i) const {
     return token.kind != TokenKind::identifier && token.kind != TokenKind::number && !token.is("]");
 }
 
+// Is this `=`, `+=`, `<<=`, `++` or the like behind an operand?
+bool Regions::is_change(std::size_t i) const {
+    static constexpr std::array<std::string_view, 8> kBeforeEqual = {"+", "-", "*", "/", "%", "&", "|", "^"};
+    const bool shifts = tokens_.is_run(i, "<", 2) || tokens_.is_run(i, ">", 2);
+    return is_assignment(i) || tokens_.is_run(i, "+", 2) || tokens_.is_run(i, "-", 2) ||
+           (shifts && tokens_.is(i + 2, "=")) ||
+           (one_of(tokens_[i].text, kBeforeEqual) && tokens_.is(i + 1, "="));
+}
+
 // May the code change the variable, or take its address?
 bool Regions::is_changed(std::string_view name, Range range) const {
-    static constexpr std::array<std::string_view, 8> kBeforeEqual = {"+", "-", "*", "/", "%", "&", "|", "^"};
     for (std::size_t i = range.begin; i < range.end; ++i) {
         if (!tokens_[i].is(name) || is_member(i)) continue;
         const std::size_t before = tokens_.previous(i);
@@ -155,14 +170,30 @@ bool Regions::is_changed(std::string_view name, Range range) const {
             if (tokens_.is(before, step) && tokens_.is(before - 1, step)) return true;
         while (tokens_.is(behind, "."))
             behind = tokens_.next(tokens_.next(behind));
-        for (const std::string_view step : {"+", "-"})
-            if (tokens_.is_run(behind, step, 2)) return true;
-        if (is_assignment(behind) && !is_declared_at(i)) return true;
-        const bool shifts = tokens_.is_run(behind, "<", 2) || tokens_.is_run(behind, ">", 2);
-        if (shifts && tokens_.is(behind + 2, "=")) return true;
-        if (one_of(tokens_[behind].text, kBeforeEqual) && tokens_.is(behind + 1, "=")) return true;
+        if (is_change(behind) && !(is_assignment(behind) && is_declared_at(i))) return true;
     }
     return false;
+}
+
+// Does the token belong to a reference, to the address of a variable, or to a change of what is in
+// parentheses, `(x)++`? is_changed() looks for names only.
+bool Regions::hides_change(std::size_t i) const {
+    const std::size_t before = tokens_.previous(i);
+    const std::size_t behind = tokens_.next(i);
+    if (tokens_[i].is("&") && !tokens_.is(i - 1, "&") && !tokens_.is(i + 1, "&") && !is_assignment(i + 1)) {
+        const bool is_of_element =
+            tokens_[behind].kind == TokenKind::identifier && tokens_.is(tokens_.next(behind), "[");
+        const bool follows_type = is_type_word(before) || tokens_.is(before, "*");
+        if (follows_type || tokens_.is(behind, ">") || (is_unary(i) && !is_of_element)) return true;
+    }
+    if (tokens_[i].is("(") && (tokens_.is_run(i - 2, "+", 2) || tokens_.is_run(i - 2, "-", 2)))
+        return !tokens_.is(behind, "*");
+    if (!tokens_[i].is(")") || tokens_.match(i) == kNone) return false;
+    const std::size_t open = tokens_.match(i);
+    static constexpr std::array<std::string_view, 3> kHeads = {"if", "for", "while"};
+    const std::size_t head = tokens_.previous(open);
+    if (head != kNone && one_of(tokens_[head].text, kHeads)) return false;
+    return is_change(behind) && !tokens_.is(tokens_.next(open), "*");
 }
 
 // Is this the name in a declaration, `int name = 1` or `int other, *name`?
@@ -191,6 +222,12 @@ const Regions::Variable* Regions::find(std::string_view name) const {
     return nullptr;
 }
 
+// Has something else this name, which a region would find in its place?
+bool Regions::hides_another(std::string_view name) const {
+    return parameters_.contains(name) || types_.contains(name) || shared_.contains(name) ||
+           find(name) != nullptr || is_number(name);
+}
+
 // Depends the value on nothing but the place of the thread (or, if it is to be uniform, of the
 // block), parameters and constants?
 bool Regions::is_pure(Range range, bool uniform, bool may_assign) {
@@ -207,8 +244,7 @@ bool Regions::is_pure(Range range, bool uniform, bool may_assign) {
             }
         } else if (token.is("[") || (token.is("-") && tokens_.is(i + 1, ">"))) {
             return false;
-        } else if ((token.is("*") || token.is("&")) && is_unary(i) && !tokens_.is(i - 1, "&") &&
-                   !tokens_.is(i + 1, "&")) {
+        } else if (token.is("*") && is_unary(i)) {
             return false;
         } else if (!may_assign &&
                    (is_assignment(i) || tokens_.is_run(i, "+", 2) || tokens_.is_run(i, "-", 2))) {
@@ -235,6 +271,15 @@ bool Regions::is_variable_of_device(std::string_view name) {
     return device_variables_->contains(name);
 }
 
+// The sizes of `__shared__` arrays are needed outside of regions.
+bool Regions::is_pure_size(Range declaration) const {
+    for (std::size_t i = declaration.begin; i < declaration.end; ++i) {
+        const Variable* const variable = find(tokens_[i].text);
+        if (variable != nullptr && variable->kind != Kind::uniform) return false;
+    }
+    return true;
+}
+
 // ---- The plan -----------------------------------------------------------------------------------
 
 bool Regions::plan_statements(Range list, Around around) {
@@ -253,9 +298,9 @@ bool Regions::plan_statements(Range list, Around around) {
 bool Regions::plan_statement(Range statement, Around around) {
     const std::size_t first = statement.begin;
     if (tokens_[first].is(";")) return true;
-    if (mentions(statement, "__shared__") && !tokens_[first].is("{")) {
+    if (shared_word(first) != kNone) {
         close_region();
-        return true;
+        return is_pure_size(statement);
     }
     if (is_barrier(first)) {
         close_region();
@@ -317,7 +362,8 @@ bool Regions::plan_loop(Range statement) {
     if (first != kNone && tokens_[first].kind == TokenKind::identifier) {
         for (const Range& declarator : split({first, init.end})) {
             const std::size_t name = next_in(declarator);
-            if (name == kNone || !tokens_.is(tokens_.next(name), "=")) return false;
+            if (name == kNone || !tokens_.is(tokens_.next(name), "=") || hides_another(tokens_[name].text))
+                return false;
             if (!is_pure({tokens_.next(name) + 1, declarator.end}, true)) return false;
             counters.push_back(tokens_[name].text);
         }
@@ -370,9 +416,7 @@ bool Regions::plan_declaration(Range statement, std::size_t first, Around around
         while (tokens_.is(name, "*"))
             name = tokens_.next(name);
         const std::string_view word = tokens_[name].text;
-        if (parameters_.contains(word) || types_.contains(word) || shared_.contains(word) ||
-            find(word) != nullptr || is_number(word))
-            return false;
+        if (hides_another(word)) return false;
         const Range value{name + 1, declarator.end};
         const bool has_value = next_in(value) != kNone;
         // Its own `=` is no assignment.
@@ -386,7 +430,8 @@ bool Regions::plan_declaration(Range statement, std::size_t first, Around around
     } else if (!add_to_region(statement, around)) {
         return false;
     }
-    if (!pure && mentions({statement.begin, first}, "auto")) return false;
+    const Range words{statement.begin, first};
+    if (!pure && (mentions(words, "auto") || mentions(words, "constexpr"))) return false;
     // `float *a, b`: the stars belong to the first name.
     std::size_t stars_begin = statement.begin;
     while (stars_begin < first && !tokens_[stars_begin].is("*"))
@@ -423,7 +468,7 @@ bool Regions::jumps_inside(Range statement) const {
 }
 
 bool Regions::add_to_region(Range statement, Around around) {
-    if (!jumps_inside(statement)) return false;
+    if (!jumps_inside(statement) || mentions(statement, "__shared__")) return false;
     if (!is_open_) {
         if (may_have_ended_) return false;
         regions_.push_back({statement, {}});

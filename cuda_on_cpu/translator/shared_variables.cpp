@@ -87,13 +87,15 @@ void SharedVariables::enter_where_used(std::size_t begin, std::size_t end) {
 
 // Vectorised accesses, ldmatrix and WMMA need up to 32-byte alignment. On a GPU shared memory
 // starts at such an address, so that variables are aligned unless one of odd size precedes them.
-// The attribute never lowers another alignment.
+// Beside gaps that are variables of their own 64 bytes, because a compiler that vectorises gives an
+// array as much, and would leave other bytes in between. The attribute never lowers another
+// alignment.
 void SharedVariables::align(Range declaration) {
     for (const Range& part : split(declaration)) {
         const std::size_t last = tokens_.previous(part.end);
         if (last == kNone) continue;
         if (tokens_[last].is("]") || tokens_[last].kind == TokenKind::identifier)
-            after_[last] += " __attribute__((aligned(32)))";
+            after_[last] += gaps_ ? " __attribute__((aligned(32)))" : " __attribute__((aligned(64)))";
     }
 }
 

@@ -65,6 +65,9 @@ struct WholeBlock : BlockPlace {
 
     template <class Region>
     __forceinline__ void each(const Region& region) const {
+        // What a region has stored is not known in the next one: a mistaken index may have changed
+        // it.
+        asm volatile("" : : : "memory");
         const unsigned count = blockDim.x & 2047U;
         const BlockPlace place = *this;
         unsigned first = 0;
@@ -87,11 +90,13 @@ template <class Threads, class T>
 using OwnOf = typename Threads::template Own<std::remove_const_t<T>>;
 
 // A loop over threads is inside of a kernel's loops as often as around them, and pays when it is
-// exchanged with them, which needs -O3.
+// exchanged with them, which needs -O3. An index past the end of an array is a mistake of one
+// thread, and tells nothing of how many threads there are.
 #ifdef __clang__
 #define CUDA_ON_CPU_REGIONS __attribute__((noinline))
 #else
-#define CUDA_ON_CPU_REGIONS __attribute__((noinline, optimize("O3", "wrapv", "fp-contract=off")))
+#define CUDA_ON_CPU_REGIONS \
+    __attribute__((noinline, optimize("O3", "wrapv", "fp-contract=off", "no-aggressive-loop-optimizations")))
 #endif
 
 template <class Closure>

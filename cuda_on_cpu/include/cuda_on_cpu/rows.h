@@ -64,8 +64,9 @@ inline constexpr bool all_plain = (true && ... && IsPlain<T>::value);
 #define CUDA_ON_CPU_ROW __attribute__((noinline))
 #define CUDA_ON_CPU_THREAD_OF_ROW __attribute__((noinline))
 #else
-#define CUDA_ON_CPU_ROW \
-    __attribute__((noinline, optimize("tree-loop-vectorize", "tree-vrp", "wrapv", "fp-contract=off")))
+#define CUDA_ON_CPU_ROW                                                                              \
+    __attribute__((noinline, optimize("tree-loop-vectorize", "tree-vrp", "wrapv", "fp-contract=off", \
+                                      "no-aggressive-loop-optimizations")))
 #define CUDA_ON_CPU_THREAD_OF_ROW __attribute__((noinline, optimize("wrapv", "fp-contract=off")))
 #endif
 

@@ -123,7 +123,7 @@ void enter_shared(void* object, std::size_t size, bool poison, const char* name,
 
 // One object for each `__shared__` variable: the first thread of a block to reach the declaration
 // poisons the variable, because on a GPU the variable contains leftovers of other blocks.
-class alignas(32) SharedVariable {  // as what it lies beside: no gap is lost to alignment
+class alignas(64) SharedVariable {  // as what it lies beside: no gap is lost to alignment
   public:
     // `gaps`: a size, and whether the variable is alone between them; or two of SharedGap.
     template <class T, class... Gaps>

@@ -304,19 +304,24 @@ TEST(ManyLevels, OnALongPath) {
     searches.expect_right(course::find_version(day36::versions(), "frontier"), 0);
 }
 
-// A source with four blocks of neighbours, each of which leads to a vertex of its own. A block
-// stores all that it has found in one piece of the queue. So a piece of 256 belongs to 256 adjacent
-// entries of the level before.
+// A source with four blocks of neighbours. Each leads to a vertex of its own, every second one to
+// five: threads that finish early do not wait for the others of their block. A block stores all
+// that it has found in one piece of the queue, and a piece belongs to 256 adjacent entries of the
+// level before.
 TEST(Cooperative, EachBlockHasAPartOfALevel) {
     const day36::Version& version = course::find_version(day36::versions(), "cooperative");
     if (const std::string reason = version.cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
-    constexpr Vertex kOfBlock = 256, kFirst = 4 * kOfBlock;
+    constexpr Vertex kOfBlock = 256, kFirst = 4 * kOfBlock, kPiece = kOfBlock / 2 * (1 + 5);
     std::vector<Edge> edges;
+    std::vector<Vertex> parent_of(1 + kFirst);  // of the vertices of level 2, too
     for (Vertex v = 1; v <= kFirst; ++v) {
         edges.push_back({0, v});
-        edges.push_back({v, v + kFirst});
+        for (Vertex child = 0; child < (v % 2 == 0 ? 5 : 1); ++child) {
+            edges.push_back({v, static_cast<Vertex>(parent_of.size())});
+            parent_of.push_back(v);
+        }
     }
-    const Graph graph = Graph::directed(1 + 2 * kFirst, edges);
+    const Graph graph = Graph::directed(static_cast<Vertex>(parent_of.size()), edges);
     const DeviceGraph on_device(graph);
     Workspace workspace(on_device);
     GuardedBuffer<std::uint32_t> level(graph.vertices());
@@ -326,18 +331,21 @@ TEST(Cooperative, EachBlockHasAPartOfALevel) {
     const std::vector<Vertex> queue = workspace.queue.to_host();
     std::vector<Vertex> entry_of(graph.vertices());
     for (Vertex i = 0; i < kFirst; ++i) {
-        const Vertex first = queue[1 + i], second = queue[1 + kFirst + i];
+        const Vertex first = queue[1 + i];
         ASSERT_TRUE(first >= 1 && first <= kFirst)
             << "entry " << i << " of level 1 is " << first << "; expected 1 to " << kFirst;
-        ASSERT_TRUE(second > kFirst && second <= 2 * kFirst)
-            << "entry " << i << " of level 2 is " << second << "; expected " << kFirst + 1 << " to "
-            << 2 * kFirst;
         entry_of[first] = i;
     }
-    const auto block_of = [&](Vertex i) { return entry_of[queue[1 + kFirst + i] - kFirst] / kOfBlock; };
-    for (Vertex i = 0; i < kFirst; ++i)
-        ASSERT_EQ(block_of(i), block_of(i / kOfBlock * kOfBlock))
-            << "Entries " << i / kOfBlock * kOfBlock << " and " << i
+    for (Vertex i = 0; i < 4 * kPiece; ++i) {
+        const Vertex second = queue[1 + kFirst + i];
+        ASSERT_TRUE(second > kFirst && second < graph.vertices())
+            << "entry " << i << " of level 2 is " << second << "; expected " << kFirst + 1 << " to "
+            << graph.vertices() - 1;
+    }
+    const auto block_of = [&](Vertex i) { return entry_of[parent_of[queue[1 + kFirst + i]]] / kOfBlock; };
+    for (Vertex i = 0; i < 4 * kPiece; ++i)
+        ASSERT_EQ(block_of(i), block_of(i / kPiece * kPiece))
+            << "Entries " << i / kPiece * kPiece << " and " << i
             << " of level 2 are in the same piece, and come from different blocks' entries of level 1. "
                "Do all blocks expand each level, with expand_privatised?";
 }

@@ -27,6 +27,8 @@ OPERATIONS = {
     "load": ("loads", "load", "from"),
     "store": ("stores", "store", "to"),
     "atomic": ("updates", "update", "of"),
+    "atomic_load": ("atomic loads", "atomic load", "from"),
+    "atomic_store": ("atomic stores", "atomic store", "to"),
     "async_copy": ("copies", "copy", "asynchronously, at"),
     "matrix_load": ("loads", "load", "of matrices from"),
 }

@@ -32,7 +32,7 @@ using cuda_on_cpu::WorstRequest;
 
 // "shared", "global"
 std::string_view name(Space space);
-// "load", "store", "atomic", "async_copy", "matrix_load"
+// "load", "store", ...: kOperationNames
 std::string_view name(Operation operation);
 
 // Why this build cannot inspect; empty if it can.

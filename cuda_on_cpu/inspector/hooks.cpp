@@ -57,17 +57,24 @@ constinit thread_local bool next_in_block = false;
 // The last atomic load, if its scope was a block: the compare-and-swap that follows has the same.
 constinit thread_local const volatile void* loaded_in_block = nullptr;
 
+// An exchange whose result nobody uses only writes, but a GPU serves it like other exchanges.
+Operation operation_of(AccessKind kind) {
+    if (kind == AccessKind::atomic_load) return Operation::kAtomicLoad;
+    if (kind == AccessKind::atomic_store && !cuda_on_cpu::result_unused) return Operation::kAtomicStore;
+    return Operation::kAtomic;
+}
+
 // `perform` carries the operation out. The checks release the thread's clock before it, and acquire
 // the clock at the address after it, because blocks on other OS threads run at the same time.
 template <class Perform>
 [[gnu::always_inline]] inline auto atomic(AccessKind kind, const volatile void* address, unsigned bytes,
                                           int order, std::uint64_t place, Perform perform) {
+    const Operation operation = operation_of(kind);
     if (std::exchange(next_in_block, false)) kind = in_block(kind);
     if (kind == AccessKind::atomic_load || kind == AccessKind::block_atomic_load)
         loaded_in_block = of_block(kind) ? address : nullptr;
     if (auto* checks = checking; checks != nullptr) checks->before_atomic(kind, address, bytes, order, place);
-    if (auto* recorder = recording; recorder != nullptr)
-        recorder->access(Operation::kAtomic, address, bytes, place);
+    if (auto* recorder = recording; recorder != nullptr) recorder->access(operation, address, bytes, place);
     const auto result = perform();
     if (auto* checks = checking; checks != nullptr) checks->after_atomic(kind, address, order);
     return result;

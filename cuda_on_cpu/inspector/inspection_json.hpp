@@ -17,10 +17,6 @@ namespace cuda_on_cpu {
 
 using Json = nlohmann::ordered_json;
 
-inline constexpr std::array<std::string_view, 2> kSpaceNames = {"shared", "global"};
-inline constexpr std::array<std::string_view, 5> kOperationNames = {"load", "store", "atomic", "async_copy",
-                                                                    "matrix_load"};
-
 // Names the fields of each record once: `visit(name, field)` writes or reads a field. For an
 // optional field it returns whether the field exists.
 template <class T, class U>

@@ -91,11 +91,10 @@ void add_global_memory(LaunchRecord& record, const std::vector<NamedAddress>& ad
 using Line = std::tuple<std::string, int, Space, Operation, unsigned, std::string, unsigned>;
 
 bool reads(const Action action) {
-    return action.space() == Space::kGlobal && action.operation() != Operation::kStore;
+    return action.space() == Space::kGlobal && reads(action.operation());
 }
 bool writes(const Action action) {
-    return action.space() == Space::kGlobal &&
-           (action.operation() == Operation::kStore || action.operation() == Operation::kAtomic);
+    return action.space() == Space::kGlobal && writes(action.operation());
 }
 
 // Adds everything except the lines.
@@ -154,9 +153,7 @@ Shape shape_of(const LaunchRecord& launch) {
 
 // "load", ...
 std::string_view name(Operation operation) {
-    constexpr std::array<std::string_view, 5> kNames = {"load", "store", "atomic", "async_copy",
-                                                        "matrix_load"};
-    return kNames[static_cast<std::size_t>(operation)];
+    return kOperationNames[static_cast<std::size_t>(operation)];
 }
 
 std::string_view name(RawStep::Kind kind) {

@@ -392,7 +392,7 @@ void Recorder::take_back_atomic_load(const volatile void* address) {
     if (traces == nullptr) return;
     LaneTrace& trace = (*traces)[running_thread() % kLanes];
     if (!trace.empty() && trace.last().address == address_of(address) &&
-        trace.last().action.operation() == Operation::kAtomic) {
+        trace.last().action.operation() == Operation::kAtomicLoad) {
         trace.forget_last();
     }
 }
@@ -653,10 +653,8 @@ void Recorder::count(unsigned warp, Action action, LaneMask mask, Addresses& byt
 
 void Recorder::note_sectors(Operation operation, const Region& region, const Sectors& sectors) {
     const std::span<const std::uint64_t> touched(sectors.sector.data(), sectors.count);
-    const bool reads = operation != Operation::kStore;
-    const bool writes = operation == Operation::kStore || operation == Operation::kAtomic;
-    if (reads) made(region.read, region).insert(touched, region.gpu_begin / kSectorBytes);
-    if (writes) made(region.written, region).insert(touched, region.gpu_begin / kSectorBytes);
+    if (reads(operation)) made(region.read, region).insert(touched, region.gpu_begin / kSectorBytes);
+    if (writes(operation)) made(region.written, region).insert(touched, region.gpu_begin / kSectorBytes);
 }
 
 void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,

@@ -38,6 +38,7 @@ OrderOf order_shows_of = OrderOf::threads;
 const std::string* order_shows_in = nullptr;
 const std::string* host_pointer_in = nullptr;  // "argument a of kernel k"
 pid_t process = 0;                             // a child of fork() reports nothing
+bool inspected = false;
 
 constexpr const char* kWhereToLook =
     " An inspection finds races and reads of memory that nothing wrote, with their lines: compile with "
@@ -45,6 +46,10 @@ constexpr const char* kWhereToLook =
 
 constexpr const char* kZerosAreNotPromised =
     " A GPU's driver mostly hands out zeros, which CUDA does not promise.";
+
+constexpr const char* kVirtualFunctions =
+    "the host has handed an object with virtual functions to the device: they are those of the host, and a "
+    "GPU stops where a kernel calls one. Make such objects in a kernel, with new.";
 
 // Does the memory still hold nothing but poison?
 bool nothing_has_written(const Allocation& memory) {
@@ -71,9 +76,18 @@ std::string unwritten_managed_memory() {
 
 constexpr int kAborted = -1;  // in place of an exit status
 
+void print(const std::string& what) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "cuda_on_cpu: %s (CUDA_ON_CPU_HINTS=off: no such line)\n", what.c_str());
+}
+
 // For on_exit(), which is atexit() with the program's exit status.
 void report(int status, void*) {
     if (failed && !illegal_access) return;
+    if (inspected) {
+        if (virtual_functions) print(kVirtualFunctions);
+        return;  // it has told more about all others
+    }
     for (const Allocation& memory : live_allocations()) {
         if (memory.type == cudaMemoryTypeManaged) look_at_counter(memory.begin, memory.size);
     }
@@ -105,9 +119,7 @@ void report(int status, void*) {
                "points to into memory from cudaMalloc.";
         says_where = true;
     } else if (virtual_functions) {
-        what =
-            "the host has handed an object with virtual functions to the device: they are those of the host, "
-            "and a GPU stops where a kernel calls one. Make such objects in a kernel, with new.";
+        what = kVirtualFunctions;
         says_where = true;
     } else if (const char* const memory = poisoned_by; memory != nullptr) {
         what = std::string("the host has copied values that come from ") + memory +
@@ -123,9 +135,7 @@ void report(int status, void*) {
     } else {
         return;
     }
-    std::fflush(stdout);
-    std::fprintf(stderr, "cuda_on_cpu: %s%s (CUDA_ON_CPU_HINTS=off: no such line)\n", what.c_str(),
-                 says_where ? "" : kWhereToLook);
+    print(what + (says_where ? "" : kWhereToLook));
 }
 
 // A program often checks its results with assert(), which aborts without calling the functions
@@ -196,10 +206,10 @@ std::size_t without_tail(const void* bytes, std::size_t size) {
 }  // namespace
 
 void note_launch() {
-    // An inspection reports more.
-    if (!own_program || !environment().hints || memory_observer != nullptr || launched.exchange(true)) return;
+    if (!own_program || !environment().hints || launched.exchange(true)) return;
+    inspected = memory_observer != nullptr;
     on_exit(report, nullptr);
-    report_when_aborted();
+    if (!inspected) report_when_aborted();
     for (const Allocation& memory : live_allocations()) {
         if (memory.type == cudaMemoryTypeManaged) look_for_virtual_functions(memory.begin, memory.size);
     }
@@ -230,7 +240,7 @@ void note_host_pointer(const std::string& kernel, const std::string& argument) {
 void look_at_counter(const void* bytes, std::size_t size) {
     constexpr std::size_t kCounter = 16;            // bytes
     constexpr std::uint32_t kMostCounts = 1 << 16;  // a larger difference could be an ordinary number
-    if (!launched || size > kCounter) return;
+    if (!launched || inspected || size > kCounter) return;
     for (std::size_t at = 0; at + sizeof(std::uint32_t) <= size; at += sizeof(std::uint32_t)) {
         std::uint32_t word;
         std::memcpy(&word, static_cast<const char*>(bytes) + at, sizeof word);
@@ -240,7 +250,7 @@ void look_at_counter(const void* bytes, std::size_t size) {
 }
 
 void look_at_copy(const void* bytes, std::size_t size) {
-    if (!launched || poisoned_by != nullptr || looked_at >= kLooksAtMost) return;
+    if (!launched || inspected || poisoned_by != nullptr || looked_at >= kLooksAtMost) return;
     looked_at += size;
     size = std::min(size, kLooksAtMost);
     if (holds(bytes, size, kSharedPoison)) poisoned_by = "shared";

@@ -55,12 +55,14 @@ std::string_view article(std::size_t number) {
 std::string_view verb(const AccessLine& line) {
     switch (line.operation) {
         case Operation::kStore:
+        case Operation::kAtomicStore:
             return "write";
         case Operation::kAtomic:
             return "update";
         case Operation::kAsyncCopy:
             return line.space == Space::kShared ? "write" : "read";
         case Operation::kLoad:
+        case Operation::kAtomicLoad:
         case Operation::kMatrixLoad:
             break;
     }

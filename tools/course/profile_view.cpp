@@ -227,13 +227,13 @@ Facts other_facts(const Profile& profile) {
 std::vector<Figure> predictable_figures(const Profile& profile) {
     const bool counted = !profile.kernels.empty();
     const KernelCounters kernel = counted ? profile.kernels.front() : KernelCounters{};
-    const auto global = [&](Operation operation) {
+    const auto global = [&](Operation operation, Operation atomic) {
         return sums_of(profile.inspected, [=](const AccessLine& line) {
-            return line.space == Space::kGlobal && line.operation == operation;
+            return line.space == Space::kGlobal && (line.operation == operation || line.operation == atomic);
         });
     };
-    const Sums loads = global(Operation::kLoad);
-    const Sums stores = global(Operation::kStore);
+    const Sums loads = global(Operation::kLoad, Operation::kAtomicLoad);
+    const Sums stores = global(Operation::kStore, Operation::kAtomicStore);
     const Sums shared =
         sums_of(profile.inspected, [](const AccessLine& line) { return line.space == Space::kShared; });
     const Sums all = sums_of(profile.inspected, [](const AccessLine&) { return true; });

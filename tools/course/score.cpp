@@ -98,10 +98,8 @@ Traffic traffic(const InspectedVersion& version, Space space, Counted counted = 
         };
         for (const AccessLine& line : kernel.lines) {
             if (line.space != space) continue;
-            if (counted == Counted::kNotAtomic && line.operation == Operation::kAtomic) continue;
-            if (counted == Counted::kLoads &&
-                (line.operation == Operation::kStore || line.operation == Operation::kAtomic))
-                continue;
+            if (counted != Counted::kAll && is_atomic(line.operation)) continue;
+            if (counted == Counted::kLoads && line.operation == Operation::kStore) continue;
             sum.transactions += of_all_blocks(line.transactions);
             sum.ideal += of_all_blocks(line.ideal);
             sum.requests += of_all_blocks(line.requests);
@@ -111,19 +109,22 @@ Traffic traffic(const InspectedVersion& version, Space space, Counted counted = 
     return sum;
 }
 
-// Operations of single lanes on one address are carried out one after the other, which requests and
-// sectors do not show.
+// Updates of one address by several lanes are carried out one after the other, which requests and
+// sectors do not show. Atomic loads and stores are not: they count only where lanes are compared.
+enum class AtomicsCounted { kUpdates, kAll };
+
 struct Atomics {
     std::uint64_t lanes = 0;
     std::uint64_t requests = 0;
     const AccessLine* most = nullptr;  // the line with the most of them
 };
 
-Atomics atomics_of(const InspectedVersion& version) {
+Atomics atomics_of(const InspectedVersion& version, AtomicsCounted counted) {
     Atomics sum;
     for (const KernelInspection& kernel : version.kernels) {
         for (const AccessLine& line : kernel.lines) {
-            if (line.space != Space::kGlobal || line.operation != Operation::kAtomic) continue;
+            if (line.space != Space::kGlobal || !is_atomic(line.operation)) continue;
+            if (counted == AtomicsCounted::kUpdates && line.operation != Operation::kAtomic) continue;
             sum.lanes += static_cast<std::uint64_t>(
                 std::llround(blocks_each(kernel) * static_cast<double>(line.active_lanes)));
             sum.requests += static_cast<std::uint64_t>(
@@ -487,9 +488,11 @@ std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVe
         text += objection_to(traffic(mine, Space::kGlobal, Counted::kNotAtomic),
                              traffic(lesson, Space::kGlobal, Counted::kNotAtomic), Space::kGlobal);
     if (std::ranges::find(memory, "atomics") != memory.end())
-        text += objection_to(atomics_of(mine), atomics_of(lesson));
+        text += objection_to(atomics_of(mine, AtomicsCounted::kUpdates),
+                             atomics_of(lesson, AtomicsCounted::kUpdates));
     if (std::ranges::find(memory, "lanes") != memory.end())
-        text += objection_to_lanes(atomics_of(mine), atomics_of(lesson));
+        text += objection_to_lanes(atomics_of(mine, AtomicsCounted::kAll),
+                                   atomics_of(lesson, AtomicsCounted::kAll));
     if (std::ranges::find(memory, "different") != memory.end())
         text += objection_to(shared_bytes_of(mine), shared_bytes_of(lesson));
     return text;

@@ -8,12 +8,32 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cuda_on_cpu {
 
 enum class Space { kShared, kGlobal };
-enum class Operation { kLoad, kStore, kAtomic, kAsyncCopy, kMatrixLoad };
+// kAtomic: reads and changes a word (atomicAdd, a compare-and-swap). Loads and stores of
+// cuda::atomic_ref and their like are atomic, too, but a GPU serves them as other loads and stores.
+enum class Operation { kLoad, kStore, kAtomic, kAsyncCopy, kMatrixLoad, kAtomicLoad, kAtomicStore };
+
+constexpr bool is_atomic(Operation operation) {
+    return operation == Operation::kAtomic || operation == Operation::kAtomicLoad ||
+           operation == Operation::kAtomicStore;
+}
+
+constexpr bool writes(Operation operation) {
+    return operation == Operation::kStore || operation == Operation::kAtomic ||
+           operation == Operation::kAtomicStore;
+}
+constexpr bool reads(Operation operation) {
+    return operation == Operation::kAtomic || !writes(operation);
+}
+
+inline constexpr std::array<std::string_view, 2> kSpaceNames = {"shared", "global"};
+inline constexpr std::array<std::string_view, 7> kOperationNames = {
+    "load", "store", "atomic", "async_copy", "matrix_load", "atomic_load", "atomic_store"};
 
 // A line of a source file. The path is relative to the course's directory if the file is below it.
 // Line 0: unknown.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cuda/atomic>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -468,6 +469,36 @@ TEST(GlobalMemory, Atomics) {
     EXPECT_EQ(kernel.unique_written_bytes, 64u);
 }
 
+// A GPU serves relaxed loads as other loads: lanes that want the same word share it.
+__global__ void publish_and_look(unsigned* flag, unsigned* seen) {
+    cuda::atomic_ref<unsigned, cuda::thread_scope_device> word(*flag);
+    if (threadIdx.x == 0) word.store(1, cuda::memory_order_relaxed);
+    __syncwarp();
+    seen[threadIdx.x] = word.load(cuda::memory_order_relaxed);
+}
+
+TEST(GlobalMemory, AtomicLoadsAndStoresAreNoUpdates) {
+    const Buffer<unsigned> flag(1), seen(32);
+    const KernelInspection kernel = inspect_one([&] { publish_and_look<<<1, 32>>>(flag.get(), seen.get()); });
+    const AccessLine load = line(kernel, Space::kGlobal, Operation::kAtomicLoad);
+    EXPECT_EQ(load.requests, 1u);
+    EXPECT_EQ(load.active_lanes, 32u);
+    EXPECT_EQ(load.transactions, 1u);
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kAtomicStore).active_lanes, 1u);
+    EXPECT_EQ(kernel.unique_read_bytes, 32u);
+    EXPECT_EQ(kernel.unique_written_bytes, 32u + 128u);
+}
+
+__global__ void exchange(unsigned* words) {
+    atomicExch(&words[threadIdx.x % 4], 1U);
+}
+
+TEST(GlobalMemory, ExchangesAreUpdatesAlsoWithoutAUseOfTheirResults) {
+    const Buffer<unsigned> words(4);
+    const KernelInspection kernel = inspect_one([&] { exchange<<<1, 32>>>(words.get()); });
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kAtomic).transactions, 8u);
+}
+
 // Accesses of 16 bytes, which a function of the stand-in performs.
 __global__ void store_and_load_16_bytes(uint4* places) {
     uint4 value = {threadIdx.x, 0, 0, 0};
@@ -478,9 +509,8 @@ __global__ void store_and_load_16_bytes(uint4* places) {
 TEST(GlobalMemory, AtomicLoadsAndStoresOf16Bytes) {
     const Buffer<uint4> places(32);
     const KernelInspection kernel = inspect_one([&] { store_and_load_16_bytes<<<1, 32>>>(places.get()); });
-    const std::vector<AccessLine> found = lines(kernel, Space::kGlobal, Operation::kAtomic);
-    ASSERT_EQ(found.size(), 2u);
-    for (const AccessLine& atomic : found) {
+    for (const Operation operation : {Operation::kAtomicStore, Operation::kAtomicLoad}) {
+        const AccessLine atomic = line(kernel, Space::kGlobal, operation);
         EXPECT_EQ(atomic.requests, 1u);
         EXPECT_EQ(atomic.source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
     }

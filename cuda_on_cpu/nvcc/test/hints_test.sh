@@ -92,6 +92,15 @@ if [[ -e $toolkit/lib64/cuda_on_cpu_whole_program.o ]]; then  # it can inspect: 
         check "$right inspected: exit code 0" test $? = 0
         check "$right inspected: no finding" test "$(grep -c FINDING err)" = 0
     done
+    "$toolkit/bin/nvcc" --inspect -o inspected "$here/hints.cu" >out 2>err
+    for way in copied argument managed; do
+        ./inspected virtual_$way >out 2>err
+        check "virtual_$way inspected: the same hint" grep -q 'handed an object with virtual functions to the device' err
+    done
+    for right in virtual_of_the_device host_pointer unwritten_float; do
+        ./inspected $right >out 2>err
+        check "$right inspected: no hint" test "$(grep -c 'CUDA_ON_CPU_HINTS' err)" = 0
+    done
 fi
 
 "$toolkit/bin/nvcc" -o steps "$here/warp_synchronous.cu" >out 2>err

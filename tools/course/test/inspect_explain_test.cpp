@@ -130,6 +130,8 @@ const std::vector<Pattern> kShared = {
      with(Operation::kAtomic,
           shared_load(4, 8, [](auto lane) { return lane < 8 ? lane / 2 * 128 : lane * 4; })),
      "An 8-way conflict: lanes 0, 1, 2, 3, 4, 5, 6, 7 want words of bank 0."},
+    {"atomic_loads_of_one_address", with(Operation::kAtomicLoad, global_load(4, 1, stride(0))),
+     "All 32 lanes read the same 4 bytes: one sector serves them all."},
     {"atomics_all_over",
      with(Operation::kAtomic, shared_load(4, 1, [](auto lane) { return (lane ^ 13) * 4; })),
      "No two lanes meet in a bank: as good as it gets."},
@@ -211,6 +213,8 @@ const std::vector<Pattern> kGlobal = {
     {"atomics_on_one_address", with(Operation::kAtomic, global_load(4, 1, stride(0))),
      "All 32 lanes update the same address, one after the other. Combine within the warp or the block "
      "first."},
+    {"atomic_loads_of_one_address", with(Operation::kAtomicLoad, global_load(4, 1, stride(0))),
+     "All 32 lanes read the same 4 bytes: one sector serves them all."},
     {"atomics_all_over",
      with(Operation::kAtomic,
           global_load(4, 28, [](auto lane) { return scattered(std::max<std::int64_t>(lane, 1)); })),

@@ -227,6 +227,7 @@ TEST(Profiles, CountAtomicsAndBlocksOfTheInspection) {
     KernelInspection& kernel = inspected.inspected.front();
     kernel.lines.push_back(access(Space::kGlobal, Operation::kAtomic, 4, 1, stride(0)));
     kernel.lines.push_back(access(Space::kShared, Operation::kAtomic, 4, 1, stride(0)));
+    kernel.lines.push_back(access(Space::kGlobal, Operation::kAtomicLoad, 4, 1, stride(0)));
     EXPECT_EQ(figure(screen_of(inspected).predictable, "atomic operations").predicted, "320");
     kernel.blocks = 32;
     EXPECT_EQ(figure(screen_of(inspected).predictable, "atomic operations").predicted, "about 640");

@@ -177,6 +177,12 @@ TEST(Score, ManyAtomicsInThePlaceOfOneAreAnObjection) {
               "  In global memory it does 320 atomic operations, the lesson's version 10.\n"
               "    my/a.cu:7: 32 of 32 lanes take part in each request\n");
     EXPECT_EQ(objection_to_traffic(atomics(10, 32), atomics(10, 1), {"global"}), "");
+    // Loads and stores are no updates, also where they are atomic.
+    for (const Operation operation : {Operation::kAtomicLoad, Operation::kAtomicStore}) {
+        InspectedVersion mine = atomics(10, 32);
+        mine.kernels.front().lines.front().operation = operation;
+        EXPECT_EQ(objection_to_traffic(mine, atomics(10, 1), {"atomics"}), "");
+    }
     EXPECT_EQ(objection_to_traffic(atomics(15, 1), atomics(10, 1), {"atomics"}), "");
     EXPECT_EQ(objection_to_traffic(version({}), atomics(10, 1), {"atomics"}), "");
     // However many requests there are: as many lanes should share them.

@@ -75,6 +75,10 @@ PointerWords<sizeof(T) / sizeof(std::uintptr_t)> pointer_words(std::index_sequen
     return words;
 }
 
+// Not static in the function: a kernel that launches a kernel would ask whether it is initialised.
+template <class T, std::size_t kCount>
+inline const auto kPointerWords = pointer_words<T>(std::make_index_sequence<kCount>());
+
 // For each word of a T, whether it is a pointer; null: that is not known.
 template <class T>
 const bool* pointers_in() {
@@ -82,10 +86,8 @@ const bool* pointers_in() {
     if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) {
         constexpr std::size_t kCount = count_scalars<T, 0, kMost + 1>();
         if constexpr (kCount > 0 && kCount <= kMost &&
-                      !goes_on_with_class<T>(std::make_index_sequence<kCount>())) {
-            static const auto words = pointer_words<T>(std::make_index_sequence<kCount>());
-            return words.is_pointer;
-        }
+                      !goes_on_with_class<T>(std::make_index_sequence<kCount>()))
+            return kPointerWords<T, kCount>.is_pointer;
     }
     return nullptr;
 }

@@ -517,6 +517,29 @@ TEST(GlobalMemory, AtomicLoadsAndStoresOf16Bytes) {
     EXPECT_EQ(kernel.unique_written_bytes, 512u);
 }
 
+struct Part {
+    int* out;
+    int first;
+};
+__global__ void fill_part(Part part) {
+    part.out[part.first + threadIdx.x] = 1;
+}
+__global__ void launch_parts(int* out) {
+    fill_part<<<1, 32>>>(Part{out, static_cast<int>(32 * threadIdx.x)});
+}
+
+TEST(GlobalMemory, ALaunchByAKernelIsNoAccess) {
+    const Buffer<int> out(64);
+    const Inspection seen = inspect([&] { launch_parts<<<1, 2>>>(out.get()); });
+    ASSERT_EQ(seen.kernels.size(), 2u);
+    for (const KernelInspection& kernel : seen.kernels) {
+        if (kernel.name == "launch_parts")
+            EXPECT_TRUE(kernel.lines.empty()) << kernel.lines.front().source.file;
+        else
+            EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kStore).requests, 2u);
+    }
+}
+
 // --- Divergence ----------------------------------------------------------------------------------
 
 __global__ void branches(const float* in, float* out) {

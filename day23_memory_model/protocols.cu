@@ -67,9 +67,9 @@ Ints one_more(const Ints& in) {
 std::span<const Protocol> protocols() {
     static const std::array<Protocol, 6> list = {{{"letters", launch_letters, doubled},
                                                   {"last_sum", launch_last_sum, totals},
-                                                  {"account", launch_account, paid_in},
+                                                  {"account", launch_account, paid_in, 1},
                                                   {"chain", launch_chain, running_sums},
-                                                  {"purse", launch_purse, put_in},
+                                                  {"purse", launch_purse, put_in, 2},
                                                   {"mailbox", launch_mailbox, one_more}}};
     return list;
 }

@@ -19,6 +19,8 @@ struct Protocol {
     std::string name;
     ProtocolLauncher launch;
     std::vector<int> (*on_cpu)(const std::vector<int>& in);
+    // After the launch this word is the sum of what the blocks of 64 have put in. 0: there is none.
+    unsigned word_of_sum = 0;
 };
 
 std::span<const Protocol> protocols();         // as the lesson repairs them

@@ -113,12 +113,11 @@ std::string why_of(const std::string& kind) {
          "lanes of one warp, lies "
          "between them. A GPU may do either first."},
         {"race_between_blocks",
-         "Blocks of one launch run in any order, also at the same time. Only atomic accesses order them: "
-         "write, __threadfence(), "
-         "then an atomic; a thread that sees the atomic, and then calls __threadfence() itself, may read; "
-         "other threads of its block, behind a barrier. The atomics and fences must not have the scope of a "
-         "block. Or "
-         "use two launches."},
+         "Blocks of one launch run in any order, also at the same time. Only atomic accesses order them: a "
+         "release store behind the write, which an acquire load before the read sees; or write, "
+         "__threadfence(), then an atomic; a thread that sees the atomic, and then calls __threadfence() "
+         "itself, may read. Other threads of its block may, behind a barrier. Nothing of it may have the "
+         "scope of a block. Or use two launches."},
         {"race_between_launches",
          "No stream, event or wait of the host orders the two: they may run at the same time, or either "
          "first. Record an event "

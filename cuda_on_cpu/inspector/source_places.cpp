@@ -53,8 +53,12 @@ SourceLine lesson_line(const std::vector<SourceLine>& frames) {
                                          [&](std::string_view d) { return is_in(frame.file, d); });
         });
     };
-    auto best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/", "common/"},
-                        environment().kernel_lines ? ".cu" : "");
+    auto best = frames.end();
+    if (environment().kernel_lines) {
+        best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/", "common/"}, ".cu");
+        if (best == frames.end())
+            best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/", "common/"}, ".cuh");
+    }
     if (best == frames.end()) best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/", "common/"});
     if (best == frames.end()) best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/"});
     return best != frames.end() ? *best : frames.empty() ? SourceLine{} : frames.front();

@@ -19,8 +19,8 @@ std::string relative_to_course(std::string_view file);
 
 // The source line of each place. For inlined code it is the innermost line outside cuda_on_cpu/ and
 // common/, otherwise the innermost outside cuda_on_cpu/: the lesson's own line. With
-// CUDA_ON_CPU_LINES=kernel it is the innermost line in a .cu file, if there is one. Runs addr2line
-// once for each program or library that contains places.
+// CUDA_ON_CPU_LINES=kernel it is the innermost line in a .cu file, or else in a .cuh file, if there
+// is one. Runs addr2line once for each program or library that contains places.
 std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& places);
 
 }  // namespace cuda_on_cpu::inspector

@@ -239,7 +239,7 @@ void print_evidence(const Learner& learner, const WorkbookEntry& entry, const Ch
     if (has_counters(checkout, entry))
         fmt::print("  The evidence: ./course profile {} --only {}, ./course check {} --inspect\n",
                    entry.chapter->name, entry.exercise->name, entry.id);
-    else if (!entry.exercise->version.empty())
+    else if (!entry.exercise->version.empty() || entry.exercise->needs_inspection)
         fmt::print("  The evidence: ./course check {} --inspect\n", entry.id);
     else
         fmt::print("  The evidence: ./course run {}, ./course inspect {}\n", mine, mine);
@@ -250,7 +250,13 @@ void print_evidence(const Learner& learner, const WorkbookEntry& entry, const Ch
 Judgement refuse_verdict(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
                          const CheckCommand& command, const CauseJudgement& cause) {
     learner.logbook.update(entry.id, [](ExerciseRecord& record) { ++record.failures; });
-    if (!entry.exercise->version.empty() && command.inspect) {
+    if (entry.exercise->needs_inspection && command.inspect) {
+        const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
+        fmt::print("{}\n",
+                   run_exercise_tests(learner.book, entry, build_for(learner.book, checkout, entry, command),
+                                      learner.book.calendar(), {.limit = command.limit})
+                       .text);
+    } else if (!entry.exercise->version.empty() && command.inspect) {
         const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
         CheckCommand without_the_lessons = command;  // a page would show the solution
         without_the_lessons.html.clear();

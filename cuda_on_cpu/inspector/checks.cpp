@@ -369,6 +369,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     waits_.clear();
     if (beside_ != nullptr) waited_.assign(threads_, false);
     second_writes_.clear();
+    second_writes_waited_ = false;
     load_races_.clear();
     volatile_load_ = 0;
     split_barrier_ = false;
@@ -503,7 +504,7 @@ void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::
                            bool aligned) {
     const Page where = page_for(byte, place);
     if (where.memory == Memory::nothing) return;
-    settle();
+    settle(kind);
     const Access access{thread, byte, static_cast<unsigned>(bytes), kind, short_place(place)};
     if (!watched_) {
         if (where.memory == Memory::device && where.device->written != nullptr)
@@ -1410,11 +1411,17 @@ void BlockChecks::race(const Access& access, const Earlier& earlier, Address whe
     note_race(access, earlier, where);
 }
 
-void BlockChecks::settle_last_access() {
-    // The store has been performed, because its thread has reached its next event.
-    if (!second_writes_.empty())
+void BlockChecks::settle_last_access(AccessKind next) {
+    // A store has been performed when its thread has reached its next event. But where a structure
+    // is copied from memory to memory, g++ announces the store before the load, and performs both
+    // after that: what follows the load decides.
+    if (!second_writes_.empty() && next == AccessKind::load && !second_writes_waited_) {
+        second_writes_waited_ = true;
+    } else if (!second_writes_.empty()) {
+        second_writes_waited_ = false;
         settle_second_writes(
             [](const SecondWrite& write) { return reinterpret_cast<const void*>(write.where); });
+    }
     if (const Address byte = std::exchange(volatile_load_, 0); byte != 0)
         after_atomic(AccessKind::volatile_load, reinterpret_cast<const void*>(byte), __ATOMIC_RELAXED);
 }

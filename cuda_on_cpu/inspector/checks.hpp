@@ -193,9 +193,9 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void note_loads(unsigned warp, Action action, const Addresses& addresses,
                     std::span<const LaneGroup> groups);
     bool have_one_epoch(unsigned warp) const { return order_.have_one_epoch(warp); }
-    // Finishes those checks of the last access that needed its result.
-    void settle() {
-        if (!second_writes_.empty() || volatile_load_ != 0) settle_last_access();
+    // Finishes those checks of the last access that needed its result. `next`: what comes now.
+    void settle(AccessKind next = AccessKind::store) {
+        if (!second_writes_.empty() || volatile_load_ != 0) settle_last_access(next);
     }
     // To be called before and after an atomic access is performed. `memory_order` is the compiler's
     // number.
@@ -270,7 +270,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         const Access access{running_thread(), byte, static_cast<unsigned>(bytes), kind, short_place(place)};
         if (!access.in_one_line() || piece.size - (byte - piece.begin) < bytes) return false;
         const Address next = 2 * byte - std::exchange(piece.last, byte);
-        settle();
+        settle(kind);
         if (kind == AccessKind::load) {
             reads_.prefetch(next);
             note_read(access);
@@ -284,7 +284,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     bool is_usual_of_shared(AccessKind kind, Address byte, std::size_t bytes, Place place) {
         SharedShadow::Region* region = shared_at_[place];
         if (kind != AccessKind::load || region == nullptr) return false;
-        settle();
+        settle(kind);
         return shared_.usual_read(
             *region,
             {running_thread(), byte, static_cast<unsigned>(bytes), AccessKind::load, short_place(place)},
@@ -354,7 +354,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void pass_on(unsigned thread);
     void share_loaded(unsigned warp, LaneMask lanes);
     bool orders_blocks(Address byte);
-    void settle_last_access();
+    void settle_last_access(AccessKind next);
     void note_device_access(const Access& access);
     // Reads are collected until an event may change their order, because recording those of one
     // line together costs little more than recording one.
@@ -478,6 +478,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     unsigned ended_after_a_barrier_ = 0;
     // Of the last access, one for each of its words.
     std::vector<SecondWrite> second_writes_;
+    bool second_writes_waited_ = false;  // for one load
     // Races of plain loads of shared memory with atomic accesses: none if a compare-and-swap
     // follows.
     struct LoadRace {

@@ -189,7 +189,7 @@ class Recorder final : public BlockObserver, private UncheckedLoads {
         const Piece& piece = pieces_[place];
         if (!piece.can_only_race || byte - piece.begin > piece.size - bytes || byte % bytes != 0)
             return false;
-        checks_.settle();
+        checks_.settle(AccessKind::load);
         Warp& warp = warp_[current_warp];
         if (warp.traces == nullptr) give_traces(warp);
         warp.unchecked = true;

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -202,6 +203,38 @@ TEST(Regions, KeepWhatLasts) {
                 expected +=
                     static_cast<int>(large % 1000003) + static_cast<int>((t < 64 ? large >> t : 0) & 7);
             ASSERT_EQ(found[105 * block + t], expected) << block << " " << t;
+        }
+    }
+}
+
+// `>` before a name that lasts is no arrow.
+__global__ void compare(int* out, int limit) {
+    __shared__ int values[64];
+    int mine = out[blockIdx.x * 64 + threadIdx.x] + threadIdx.x, steps = 0, left = 5;
+    for (int i = 0; i < 100; ++i)
+        if (limit > steps++) mine += i;
+    values[threadIdx.x] = 5 > left++ ? 1000 : mine;
+    __syncthreads();
+    int rank = 0;
+    for (int j = 0; j < 64; ++j)
+        if (values[j] > mine) ++rank;
+    __syncthreads();
+    out[blockIdx.x * 64 + threadIdx.x] = 100000 * left + 1000 * rank + (steps >> left);
+}
+
+TEST(Regions, CompareWithWhatLasts) {
+    const std::vector<int> before = random_numbers<int>(7);
+    for (const int limit : {0, 3, 200}) {
+        const std::vector<int> found = run_both<int>(5, 64, compare, limit);
+        const int more = std::min(limit, 100) * (std::min(limit, 100) - 1) / 2;
+        for (int block = 0; block < 5; ++block) {
+            const auto mine = [&](int t) { return before[64 * block + t] + t + more; };
+            for (int t = 0; t < 64; ++t) {
+                int rank = 0;
+                for (int j = 0; j < 64; ++j)
+                    rank += mine(j) > mine(t) ? 1 : 0;
+                ASSERT_EQ(found[64 * block + t], 600000 + 1000 * rank + (100 >> 6)) << block << " " << t;
+            }
         }
     }
 }

@@ -44,9 +44,11 @@ void Rewriter::enter_device_code(std::size_t word) {
 }
 
 bool Rewriter::is_member(std::size_t name) const {
+    if (tokens_[name].kind != TokenKind::identifier) return false;
     const std::size_t before = tokens_.previous(name);
-    return tokens_[name].kind == TokenKind::identifier &&
-           (tokens_.is(before, ".") || tokens_.is(before, ">"));
+    // `p->x`, and neither `a > x` nor `n --> x`.
+    return tokens_.is(before, ".") || (tokens_.is(before, ">") && before > 0 && tokens_[before - 1].is("-") &&
+                                       !(before > 1 && tokens_[before - 2].is("-")));
 }
 
 bool Rewriter::is_declared_without(std::size_t name, std::initializer_list<std::string_view> words) const {

@@ -2,6 +2,7 @@
 // calibration/inspection_bugs.cu, which were also checked with a GPU's tools.
 #include <cooperative_groups.h>
 #include <cuda.h>
+#include <cuda_fp16.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -935,6 +936,38 @@ TEST(Order, TheSameValueMustBeTheSameInAllWords) {
         EXPECT_FINDS("race", [&] { all_write_a_vector<3><<<1, kThreads>>>(out.get(), shared); });
         EXPECT_FINDS("", [&] { all_write_a_vector<-1><<<1, kThreads>>>(out.get(), shared); });
     }
+}
+
+struct Row {
+    double weight;
+    int columns[5];
+};
+
+template <class T>
+__global__ void copy_to_one_place(T* out, const T* in) {
+    *out = in[blockIdx.x + threadIdx.x];
+}
+
+// g++ announces the store of a structure before the load that it comes from.
+template <class T>
+void expect_race_of_copies() {
+    Buffer<T> in(kThreads), out(1);
+    EXPECT_FINDS("", [&] { copy_to_one_place<<<2, kThreads / 2>>>(out.get(), in.get()); });  // all the same
+    std::vector<unsigned char> bytes(kThreads * sizeof(T));
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<unsigned char>(i / sizeof(T));
+    ASSERT_EQ(cudaMemcpy(in.get(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice), cudaSuccess);
+    EXPECT_FINDS("race", [&] { copy_to_one_place<<<1, kThreads>>>(out.get(), in.get()); });
+    EXPECT_FINDS("race_between_blocks", [&] { copy_to_one_place<<<2, 1>>>(out.get(), in.get()); });
+}
+
+TEST(Order, CopiesOfStructuresRace) {
+    expect_race_of_copies<float>();
+    expect_race_of_copies<float2>();
+    expect_race_of_copies<float3>();
+    expect_race_of_copies<float4>();
+    expect_race_of_copies<__half>();
+    expect_race_of_copies<Row>();
 }
 
 __global__ void lanes_end_before_the_others_wait(float* out) {

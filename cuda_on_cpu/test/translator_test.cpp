@@ -199,6 +199,109 @@ TEST(Rows, AreNotMadeOfOtherKernels) {
                           "prepare_rows"));
 }
 
+// ---- Functions of the program's own in loops -----------------------------------------------------
+
+// Functions whose value depends on their arguments alone.
+constexpr const char* kOwnFunctions[] = {
+    "__device__ int own(int a, int b) { return a > b ? a : b; }",
+    "__host__ __device__ int own(const int a, int b) { int k; if (a <= b) k = b; else k = a; return k; }",
+    "static __device__ inline double own(float a, double b) { return sqrtf(a) / 2.0f * float(b); }"
+    " int other() { int own = 3; return own; } struct S { int own(int); };",
+    "namespace { __attribute__((always_inline)) inline __device__ bool own(float x, float y) { return x < y "
+    "&& !(y > 3) || x - y < 1.0f; } } float on_host() { return own(1, 2) + own(2, 1); }",
+};
+
+// All else: it may do more than compute, or another function may be meant.
+constexpr const char* kNoOwnFunctions[] = {
+    "int own(int a, int b) { return a + b; }",
+    "__device__ int own(int a, int b);",
+    "__device__ int own(int a, int b); __device__ int own(int a, int b) { return a + b; }",
+    "__device__ int own(int a, int b) { return a + b; } __device__ float own(float a, float b) { return a; }",
+    "__device__ int own(int a, int b) { return a + b; } extern \"C\" { float own(float a, float b); }",
+    "__device__ int own(int a, int b) { return a + b; } namespace n { float own(float, float); } using "
+    "namespace n;",
+    "__device__ int own(int a, int b) { return a + b; } using n::own;",
+    "template <class T> __device__ T own(T a, T b) { return a + b; }",
+    "__device__ int own(int a, int b = 3) { return a + b; }",
+    "__device__ int own(int& a, int b) { return ++a; }",
+    "__device__ int own(const int& a, int b) { return a; }",
+    "__device__ int own(int* a, int b) { return *a; }",
+    "__device__ int own(int a, Own b) { return a; }",
+    "__device__ auto own(int a, int b) { return a; }",
+    "__device__ int& own(int a, int b) { return counter; }",
+    "__device__ volatile int own(int a, int b) { return a; }",
+    "__device__ int own(int a, int b) { return a > 0 ? own(a - 1, b) : b; }",
+    "__device__ int own(int a, int b) { __syncthreads(); return a; }",
+    "__device__ int own(int a, int b) { return __shfl_sync(~0u, a, b); }",
+    "__device__ int own(int a, int b) { return a + threadIdx.x; }",
+    "__device__ int own(int a, int b) { return counter; }",
+    "__device__ int own(int a, int b) { counter = a; return b; }",
+    "__device__ int own(int a, int b) { static int calls; return ++calls; }",
+    "__device__ int own(int a, int b) { for (; a > 0; --a) b += a; return b; }",
+    "__device__ int own(int a, int b) { while (a) --a; return b; }",
+    "__device__ int own(int a, int b) { again: if (a--) goto again; return b; }",
+    "__device__ int own(int a, int b) { int list[2] = {a, b}; return list[a]; }",
+    "__device__ int own(int a, int b) { return *(&a + b); }",
+    "__device__ int own(int a, int b) { return (long)&a; }",
+    "__device__ int own(int a, int b) { int& r = a; r = 3; return a; }",
+    "__device__ int own(int a, int b) { int* r = (int*)0; return r != 0; }",
+    "__device__ int own(int a, int b) { return a / b; }",
+    "__device__ int own(int a, int b) { return a % b; }",
+    "__device__ int own(int a, int b) { printf(\"%d\", a); return b; }",
+    "__device__ int own(int a, int b) { return unknown(a); }",
+    "__device__ int own(int a, int b) { return [=] { return a; }(); }",
+    "__device__ int own(int a, int b) { asm(\"membar.gl;\"); return a; }",
+    "__device__ int own(int a, int b) { throw a; }",
+    "__device__ int own(int a, int b) try { return a; } catch (...) { return b; }",
+    "__device__ int own(int a, int b) { return 3_km; }",
+    "__device__ __noinline__ int own(int a, int b) { return a; }",
+    "struct S { static __device__ int own(int a, int b) { return a; } };",
+    "__device__ int (*own)(int, int);",
+    "#define own(a, b) other(a)\n",
+};
+
+TEST(OwnFunctions, AreCalledInLoops) {
+    const std::string kernels[] = {
+        "__global__ void k(int* x) { x[threadIdx.x] = own(x[1], 2); }",
+        "__global__ void k(int* x) { __shared__ int s[32]; s[threadIdx.x] = own(own(x[1], 2), 3); "
+        "__syncthreads(); for (int i = 0; i < own(1, 3); ++i) { __syncthreads(); x[i] += s[3]; } }"};
+    for (const char* function : kOwnFunctions) {
+        for (const std::string& kernel : kernels) {
+            const std::string translated = with_loops(function + (" " + kernel));
+            EXPECT_TRUE(contains(translated, "::cuda_on_cpu::all_plain<> && ::cuda_on_cpu::is_only<"))
+                << translated;
+            EXPECT_TRUE(contains(translated, ">(own, 0)>(")) << translated;
+            EXPECT_TRUE(contains(translated, "__attribute__((__always_inline__, __used__)) ")) << translated;
+            EXPECT_FALSE(contains(translated, "inline inline"));
+        }
+        EXPECT_FALSE(contains(with_loops(function), "__used__"));
+    }
+    for (const char* function : kNoOwnFunctions) {
+        for (const std::string& kernel : kernels) {
+            const std::string translated =
+                with_loops("struct Own {}; __device__ int counter; " + std::string(function) + " " + kernel);
+            EXPECT_FALSE(contains(translated, "prepare_rows")) << translated;
+            EXPECT_FALSE(contains(translated, "prepare_regions")) << translated;
+        }
+    }
+}
+
+TEST(OwnFunctions, AreNotWhatHasTheirNameInTheKernel) {
+    const std::string own = "__device__ int own(int a, int b) { return a + b; } ";
+    for (const char* kernel : {"__global__ void k(int (*own)(int, int), int* x) { x[0] = own(1, 2); }",
+                               "template <class own> __global__ void k(int* x) { x[0] = own(1, 2); }",
+                               "__global__ void k(int* x) { int own = 3; x[0] = own(1, 2); }",
+                               "__global__ void k(int* x) { float own(float, float); x[0] = own(1, 2); }",
+                               "__global__ void k(int* x) { x[0] = n::own(1, 2); }",
+                               "__global__ void k(int* x) { x[0] = ::own(1, 2); }",
+                               "__global__ void k(int* x) { x[0] = own<3>(1, 2); }",
+                               "__global__ void k(int* x) { auto f = own; x[0] = f(1, 2); }"}) {
+        const std::string translated = with_loops(own + kernel);
+        EXPECT_FALSE(contains(translated, "is_only") || contains(translated, "__used__")) << translated;
+        EXPECT_FALSE(contains(translated, "prepare_rows<::cuda_on_cpu::all_plain<>>")) << translated;
+    }
+}
+
 // ---- Regions ------------------------------------------------------------------------------------
 
 // Parameters and body of a kernel that the threads of a block run region by region.

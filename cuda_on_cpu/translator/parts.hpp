@@ -156,6 +156,12 @@ class Kernels : Rewriter {
     std::optional<bool> asks_for_kinds_;  // computed for the first kernel with a __grid_constant__
 };
 
+// Words of known meaning.
+bool is_number_type(std::string_view word);
+bool is_place(std::string_view word);
+// Functions whose result depends on their arguments alone.
+bool is_mathematical(std::string_view word);
+
 // Code of which each word is a known one, so that no call of the runtime hides in it: a guess is
 // not enough where threads run in loops.
 class KnownWords : protected Rewriter {
@@ -178,17 +184,39 @@ class KnownWords : protected Rewriter {
     void qualify_places(Range range, std::string_view with);
 
     Dialect dialect_;
-    std::set<std::string_view> types_;  // parameters of the template
-    std::set<std::string_view> names_;  // of variables
+    std::set<std::string_view> types_;   // parameters of the template
+    std::set<std::string_view> names_;   // of variables
+    std::set<std::string_view> called_;  // functions of the program's own
     bool uses_vectors_ = false;
     bool has_vector_operators();
     void note_vectors(Range range);
+    bool is_unary(std::size_t i) const;
+    // Those that the kernel calls.
+    void inline_functions();
 
   private:
     bool is_known_word(std::size_t i);
     bool declare_parameters(const KernelBody& kernel);
     bool is_defined_here(std::string_view name) const;
+    bool is_outside(std::size_t i) const;
 
+    // A function that only computes a value: `begin` ... `type` `name` `open` ... `end`.
+    struct OwnFunction {
+        std::size_t begin;
+        std::size_t type;
+        std::size_t name;
+        std::size_t open;
+        std::size_t end;
+        bool is_inline;
+    };
+    bool calls_own_function(std::size_t i);
+    std::optional<OwnFunction> find_own_function(std::string_view name);
+    bool declare_values(Range parameters);
+    bool only_computes_value(Range body, bool divides);
+    std::string only_functions() const;
+
+    std::map<std::string_view, std::optional<OwnFunction>> own_functions_;
+    bool in_own_function_ = false;
     std::optional<bool> has_vector_operators_;
 };
 
@@ -250,7 +278,6 @@ class Regions : KnownWords {
     bool is_barrier(std::size_t i) const;
     bool has_barrier(Range range) const;
     bool mentions(Range range, std::string_view name) const;
-    bool is_unary(std::size_t i) const;
     bool is_declared_at(std::size_t name) const;
     bool hides_change(std::size_t i) const;
     bool hides_another(std::string_view name) const;

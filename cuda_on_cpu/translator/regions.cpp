@@ -43,6 +43,7 @@ void Regions::translate_kernel(const KernelBody& kernel) {
     const auto rows = std::ranges::count_if(
         variables_, [](const Variable& each) { return each.kind == Kind::kept && each.lasts; });
     if (rows > kMostRows) return;
+    inline_functions();
     qualify_places();
     keep_declared_variables();
     insert_regions();
@@ -135,18 +136,6 @@ bool Regions::mentions(Range range, std::string_view name) const {
     for (std::size_t i = range.begin; i < range.end; ++i)
         if (tokens_[i].is(name) && !is_member(i)) return true;
     return false;
-}
-
-// Is this `*`, `&` or the like an operator with one operand?
-bool Regions::is_unary(std::size_t i) const {
-    const std::size_t before = tokens_.previous(i);
-    if (tokens_.is(before, ")")) {  // `(x) * y`, or `(float)*p`
-        const std::size_t open = tokens_.match(before);
-        return open != kNone && behind_type(tokens_.next(open)) == before;
-    }
-    const Token& token = tokens_[before];
-    if (token.is("return")) return true;
-    return token.kind != TokenKind::identifier && token.kind != TokenKind::number && !token.is("]");
 }
 
 // Is this `=`, `+=`, `<<=`, `++` or the like behind an operand?

@@ -390,7 +390,9 @@ constexpr const char* kNotInRegions[] = {
     "int* x) { for (int i = 0; ; ++i) { __syncthreads(); if (i == 9) break; } }",
     "int* x) { for (int i = 0; i < 9; ++i) { __syncthreads(); if (x[0]) break; } }",
     "int* x) { for (int i = 0; i < 9; ++i) { if (x[0]) continue; __syncthreads(); } }",
-    "int* x) { int n = 3; while (n > 0) { __syncthreads(); --n; } }",
+    "int* x) { int n = 3; while (n > 0) { __syncthreads(); n -= x[0]; } }",
+    "int* x) { while (x[0]) { __syncthreads(); } }",
+    "int* x) { int n = 3; while (n-- > 0) { __syncthreads(); } }",
     "int* x) { do { __syncthreads(); } while (x[0]); }",
     "int* x) { for (int i = 0; i < 3; ++i) __syncthreads(); }",
     "int* x) { if (x[0] == 0) return; __syncthreads(); }",
@@ -437,6 +439,90 @@ TEST(Regions, AreNotMadeOfOtherKernels) {
             std::string(rest));
         EXPECT_FALSE(contains(translated, "prepare_regions")) << translated;
         EXPECT_FALSE(contains(translated, "prepare_rows")) << translated;
+    }
+}
+
+// Of variables that all threads change alike the block has one.
+TEST(Regions, HaveUniformVariables) {
+    for (const char* change :
+         {"for (int i = 2; i <= 64; i *= 2) if (n >= i) left = i;", "left = n;",
+          "left <<= n; { ++left; left--; }",
+          "if (n > 3) left = 5; else if (blockIdx.x != kN) left -= gridDim.y, left += 2; else { left = last; "
+          "}",
+          "int j = 1; for (j = 0; j < n && j < kN; ++j) left += j; for (j = 0; j < 4; ++j) x[j] = 1;",
+          "last = own(left, n); left = min(last, static_cast<int>(blockDim.x)) * 2;",
+          "{ int left = 2; x[left] = 1; } left = 3;",
+          "for (int step = 1; step < left; step *= 2) { left -= step; __syncthreads(); last += step; }"}) {
+        const std::string translated = with_loops(
+            "constexpr int kN = 8; __device__ int own(int a, int b) { return a < b ? a : b; } "
+            "__global__ void k(int* x, int n) { int left = 4; int last = n; " +
+            std::string(change) +
+            " const int mine = left + threadIdx.x; while (left > 1) { left /= 2; __syncthreads(); x[mine] = "
+            "left; } }");
+        EXPECT_TRUE(contains(translated, "prepare_regions")) << translated;
+        EXPECT_TRUE(contains(translated, "while (left > 1) { left /= 2; if constexpr (Cuda")) << translated;
+        EXPECT_TRUE(contains(translated, "mine_row_")) << translated;
+    }
+}
+
+// Threads may change these apart.
+TEST(Regions, HaveNoUniformVariablesThatThreadsChangeApart) {
+    for (const char* change : {"if (threadIdx.x < 3) left = 2;",
+                               "if (x[0]) left = 2;",
+                               "left = x[0];",
+                               "left += *x;",
+                               "left = threadIdx.x;",
+                               "left -= mine;",
+                               "int t = threadIdx.x; left -= t;",
+                               "left = s[0];",
+                               "left = s[0][0];",
+                               "left = counter;",
+                               "last = x[1]; left = last;",
+                               "last = left; left = mine; last++;",
+                               "for (int i = 0; i < threadIdx.x; ++i) left = i;",
+                               "for (int i = 0; i < x[0]; ++i) left = i;",
+                               "for (int i = x[0]; i < 3; ++i) left = i;",
+                               "for (int i = 0; i < 3; i += x[0]) left = i;",
+                               "while (x[0] > 3) --left;",
+                               "if (left-- > x[0]) x[1] = 1;",
+                               "x[left++] = 1;",
+                               "const int next = left++ + x[0]; x[next] = 1;",
+                               "{ int left = threadIdx.x; ++left; x[left] = 1; }",
+                               "int none; none = 4; left = none;",
+                               "int none, zero = 0; left = zero;",
+                               "for (int i = 0; i < 4; ++i) { if (i == x[0]) break; left = i; }",
+                               "for (int i = 0; i < 4; ++i) { if (i == x[0]) continue; left = i; }",
+                               "int j = x[0]; if (n) for (j = 0; j < 3; ++j) left = j; left = j;",
+                               "int j = x[0]; for (; j < 3; ++j) left = j;",
+                               "left = own(x[0], n);",
+                               "left = own(mine, n);",
+                               "left = (mine > 3 ? 1 : 2);",
+                               "left = last = x[0];",
+                               "left = (last = mine);",
+                               "left = mine++;",
+                               "if (n) left = 1; else left = x[0];",
+                               "if (n) { left = 1; x[0] = 2; }",
+                               "left = n, x[0] = left;",
+                               "left = int2{n, mine}.x;",
+                               "float f = x[0]; left = f;",
+                               "auto other = n; left = other;",
+                               "int* p = x + n; left = *p;",
+                               "int* p = x + n; left = p[0];",
+                               "int* p = x + n; left = p - x;",
+                               "n_ = mine; left = n_;",
+                               "for (int last = 0; last < 3; ++last) left = last;",
+                               "for (int i = 0, j = mine; i < 3; ++i) left = j;",
+                               "for (int i = 0; left < 4; ++i, left += mine) ;",
+                               "if (n) return; left = 1;",
+                               "left = sizeof(x[0]);",
+                               "do left = 1; while (x[0]);"}) {
+        const std::string translated = with_loops(
+            "__device__ int counter; __device__ int own(int a, int b) { return a < b ? a : b; } "
+            "__global__ void k(int* x, int n) { __shared__ int s[4]; int mine = threadIdx.x; ++mine; int "
+            "left = "
+            "4; int last = n; int n_ = 3; " +
+            std::string(change) + " while (left > 1) { left /= 2; __syncthreads(); x[mine] = left; } }");
+        EXPECT_FALSE(contains(translated, "prepare_regions")) << change << "\n" << translated;
     }
 }
 

@@ -80,7 +80,7 @@ bool KnownWords::only_computes_value(Range body, bool divides) {
         if ((token.is("*") || (token.is("&") && !is_pair)) &&
             (is_unary(i) || is_type_word(tokens_.previous(i))))
             return false;
-        // An integer division by zero is a fault, whose line is told.
+        // An integer division by zero is a fault, whose line is reported.
         if (token.is("%") || (token.is("/") && !divides)) return false;
     }
     return true;

@@ -288,9 +288,29 @@ class Regions : KnownWords {
     bool is_pure(Range range, bool uniform, bool may_assign = false);
     bool is_variable_of_device(std::string_view name);
 
+    // Variables that all threads change alike: uniform_variables.cpp.
+    using Names = std::set<std::string_view>;
+    struct Declared {
+        std::string_view name;
+        Range statement;
+        Range value;
+    };
+    void find_uniform_variables();
+    void collect_statements(Range list);
+    void collect_statement(Range statement);
+    void collect_declaration(std::size_t begin);
+    bool is_uniform_value(Range range, const Names& locals);
+    bool is_uniform_word(std::size_t i, const Names& locals);
+    bool is_uniform_change(Range range, const Names& locals);
+    bool is_uniform_statement(Range statement, Names locals, bool is_whole);
+    bool changes_uniform(Range statement) const;
+    bool plan_uniform_statement(Range statement);
+
+    bool plan_body();
     bool plan_statements(Range list, Around around);
     bool plan_statement(Range statement, Around around);
     bool plan_loop(Range statement);
+    bool plan_while(Range statement);
     bool plan_branch(Range statement, Around around);
     bool plan_block(std::size_t brace, Around around);
     bool plan_declaration(Range statement, std::size_t first, Around around);
@@ -308,6 +328,9 @@ class Regions : KnownWords {
     std::string translated(Range range) const;
 
     Range body_;
+    Names uniform_;  // variables that may change, in the same way for all threads
+    std::vector<Declared> declarations_;
+    std::vector<Range> statements_;
     std::set<std::string_view> parameters_;
     std::set<std::string_view> shared_;
     std::vector<Variable> variables_;

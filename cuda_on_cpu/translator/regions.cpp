@@ -27,17 +27,15 @@ void Regions::translate_kernel(const KernelBody& kernel) {
     if (!has_barrier(body_) || !begin_kernel(kernel)) return;
     parameters_ = names_;
     shared_.clear();
-    variables_.clear();
-    visible_.clear();
-    regions_.clear();
-    loops_.clear();
-    barriers_.clear();
-    is_open_ = may_have_ended_ = false;
+    uniform_.clear();
     if (!is_known_body()) return;
     for (const std::string_view name : parameters_)
         if (is_changed(name, body_)) return;
-    if (!plan_statements(body_, {.in_loop = false, .in_block = false})) return;
-    close_region();
+    if (!plan_body()) {
+        // A variable that all threads change alike takes statements out of the regions.
+        find_uniform_variables();
+        if (!plan_body()) return;
+    }
 
     find_later_uses();
     const auto rows = std::ranges::count_if(
@@ -228,6 +226,8 @@ bool Regions::is_pure(Range range, bool uniform, bool may_assign) {
             if (const Variable* const variable = find(token.text); variable != nullptr) {
                 if (variable->kind == Kind::kept || (variable->kind == Kind::computed && uniform))
                     return false;
+                // A later region would compute another value from it.
+                if (!uniform && uniform_.contains(token.text) && is_changed(token.text, body_)) return false;
             } else if (!parameters_.contains(token.text) && is_variable_of_device(token.text)) {
                 return false;
             }
@@ -271,6 +271,18 @@ bool Regions::is_pure_size(Range declaration) const {
 
 // ---- The plan -----------------------------------------------------------------------------------
 
+bool Regions::plan_body() {
+    variables_.clear();
+    visible_.clear();
+    regions_.clear();
+    loops_.clear();
+    barriers_.clear();
+    is_open_ = may_have_ended_ = false;
+    if (!plan_statements(body_, {.in_loop = false, .in_block = false})) return false;
+    close_region();
+    return true;
+}
+
 bool Regions::plan_statements(Range list, Around around) {
     const std::size_t outer = visible_.size();
     for (std::size_t i = next_in(list); i != kNone && i < list.end;) {
@@ -301,6 +313,7 @@ bool Regions::plan_statement(Range statement, Around around) {
         if (may_have_ended_) return false;
         if (tokens_[first].is("{")) return plan_block(first, around);
         if (tokens_[first].is("for")) return plan_loop(statement);
+        if (tokens_[first].is("while")) return plan_while(statement);
         if (tokens_[first].is("if")) return plan_branch(statement, around);
         return false;
     }
@@ -311,6 +324,7 @@ bool Regions::plan_statement(Range statement, Around around) {
     const std::size_t declared = behind_type(first);
     if (declared != kNone && tokens_[declared].kind == TokenKind::identifier)
         return plan_declaration(statement, declared, around);
+    if (changes_uniform(statement)) return plan_uniform_statement(statement);
     return add_to_region(statement, around);
 }
 
@@ -358,13 +372,16 @@ bool Regions::plan_loop(Range statement) {
         }
     } else {
         const Variable* const before = find(tokens_[begin].text);
-        if (before == nullptr || before->kind != Kind::kept || !is_assignment(tokens_.next(begin)) ||
-            !is_pure({tokens_.next(begin) + 1, init.end}, true))
+        const bool is_uniform = uniform_.contains(tokens_[begin].text);
+        if (before == nullptr || (before->kind != Kind::kept && !is_uniform) ||
+            !is_assignment(tokens_.next(begin)) || !is_pure({tokens_.next(begin) + 1, init.end}, true))
             return false;
-        const auto variable = static_cast<std::size_t>(before - variables_.data());
         counters.push_back(tokens_[begin].text);
-        loops_.push_back({statement.begin, statement.end - 1, variable});
-        variables_[variable].lasts = true;
+        if (!is_uniform) {
+            const auto variable = static_cast<std::size_t>(before - variables_.data());
+            loops_.push_back({statement.begin, statement.end - 1, variable});
+            variables_[variable].lasts = true;
+        }
     }
     for (const std::string_view counter : counters) {
         if (is_changed(counter, inside)) return false;
@@ -381,6 +398,14 @@ bool Regions::plan_loop(Range statement) {
     if (!plan_statements(inside, {.in_loop = true, .in_block = true})) return false;
     visible_.resize(outer);
     return true;
+}
+
+// `while (uniform) {...}`
+bool Regions::plan_while(Range statement) {
+    const std::size_t open = tokens_.next(statement.begin);
+    const std::size_t close = closing(open);
+    return is_pure({open + 1, close}, true) &&
+           plan_block(tokens_.next(close), {.in_loop = true, .in_block = true});
 }
 
 // `if (uniform) break;` in a loop with a barrier.
@@ -411,9 +436,16 @@ bool Regions::plan_declaration(Range statement, std::size_t first, Around around
         // Its own `=` is no assignment.
         const std::size_t sign = next_in(value);
         const Range behind{has_value && tokens_.is(sign, "=") ? sign + 1 : value.begin, value.end};
-        pure = pure && has_value && is_pure(behind, false) && !is_changed(word, body_);
-        uniform = uniform && pure && is_pure(behind, true);
+        const bool stays = has_value && (uniform_.contains(word) || !is_changed(word, body_));
+        pure = pure && stays && is_pure(behind, false);
+        uniform = uniform && stays && is_pure(behind, true);
     }
+    pure = pure || uniform;
+    // What is uniform elsewhere must be it here.
+    const bool must = std::ranges::any_of(declarators, [&](const Range& declarator) {
+        return uniform_.contains(tokens_[next_in(declarator)].text);
+    });
+    if (must && !uniform) return false;
     if (uniform) {
         close_region();
     } else if (!add_to_region(statement, around)) {

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -251,3 +252,26 @@ TEST(Rows, AreNotMadeOfThreadsThatDoMore) {
 }
 
 }  // namespace
+
+#ifdef CUDA_ON_CPU
+// A header has another function of this name, which is the better one for three int.
+using namespace std;
+static __device__ float clamp(float x, float low, float high) {
+    return x < low ? low : x > high ? high + 100 : x;
+}
+static __global__ void both_clamps(int* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = clamp(i, 2, 5) + static_cast<int>(clamp(0.5f * static_cast<float>(i), 1.0f, 3.0f));
+}
+
+static_assert(cuda_on_cpu::is_only<int(int, int)>(larger, 0));
+static_assert(!cuda_on_cpu::is_only<float(float, float, float)>(clamp, 0));
+static_assert(!cuda_on_cpu::is_only<int(int)>(half_of, 0));
+
+TEST(Rows, CallNoFunctionThatAHeaderHasToo) {
+    const std::vector<int> both = run_both<int>(11, 96, both_clamps, kElements);
+    EXPECT_EQ(both[1], 2 + 1);
+    EXPECT_EQ(both[5], 5 + 2);
+    EXPECT_EQ(both[9], 5 + 103);
+}
+#endif

@@ -422,6 +422,13 @@ constexpr const char* kNotInRegions[] = {
     "int* x) { int c = 0; (c) += x[0]; __syncthreads(); x[threadIdx.x] = c; }",
     "int* x) { int c = 0; (c) <<= x[0]; __syncthreads(); x[threadIdx.x] = c; }",
     "int* x) { int c = 0; if (x[0]) (c) = 1; __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { int c = 0; (*x, c) = 1; __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { int c = 0; int d = 1; (*x ? c : d) = 1; __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { int c = 0; ++(*x, c); __syncthreads(); x[threadIdx.x] = c; }",
+    "float* x) { float2 v = float2{1.0f, 2.0f}; (v).x = x[0]; __syncthreads(); x[threadIdx.x] = v.x; }",
+    "float* x) { float2 v = float2{1.0f, 2.0f}; (v).x++; __syncthreads(); x[threadIdx.x] = v.x; }",
+    "int* x) { int* p = x; { int* __restrict__ & r = p; r += x[0]; } __syncthreads(); p[0] = 1; }",
+    "int* x) { int c = 0; if (x[0]) x[1] = 1; else &c; __syncthreads(); x[threadIdx.x] = c; }",
     "int* x) { float f = threadIdx.x; reinterpret_cast<unsigned&>(f) = 1; __syncthreads(); x[0] = f; }",
     "int* x) { int y = threadIdx.x; { int r = 1; x[y] = r; } { int& r = y; r += 5; } __syncthreads(); x[1] = "
     "y; }",

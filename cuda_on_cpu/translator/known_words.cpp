@@ -57,6 +57,7 @@ bool is_plain_keyword(std::string_view word) {
 bool KnownWords::begin_kernel(const KernelBody& kernel) {
     types_.clear();
     names_.clear();
+    shared_.clear();
     called_.clear();
     uses_vectors_ = false;
     return declare_parameters(kernel);
@@ -138,8 +139,9 @@ bool KnownWords::is_unary(std::size_t i) const {
         return open != kNone && behind_type(tokens_.next(open)) == before;
     }
     const Token& token = tokens_[before];
-    if (token.is("return")) return true;
-    return token.kind != TokenKind::identifier && token.kind != TokenKind::number && !token.is("]");
+    if (token.kind != TokenKind::identifier) return token.kind != TokenKind::number && !token.is("]");
+    return !names_.contains(token.text) && !shared_.contains(token.text) && !is_member(before) &&
+           !is_number(token.text);
 }
 
 // The first token behind a type made of known words; `i` itself where there is none.

@@ -186,6 +186,7 @@ class KnownWords : protected Rewriter {
     Dialect dialect_;
     std::set<std::string_view> types_;   // parameters of the template
     std::set<std::string_view> names_;   // of variables
+    std::set<std::string_view> shared_;  // `__shared__` variables of a kernel in regions
     std::set<std::string_view> called_;  // functions of the program's own
     bool uses_vectors_ = false;
     bool has_vector_operators();
@@ -280,6 +281,7 @@ class Regions : KnownWords {
     bool mentions(Range range, std::string_view name) const;
     bool is_declared_at(std::size_t name) const;
     bool hides_change(std::size_t i) const;
+    bool is_pointee(Range range) const;
     bool hides_another(std::string_view name) const;
     bool is_pure_size(Range declaration) const;
     bool is_change(std::size_t i) const;
@@ -332,7 +334,6 @@ class Regions : KnownWords {
     std::vector<Declared> declarations_;
     std::vector<Range> statements_;
     std::set<std::string_view> parameters_;
-    std::set<std::string_view> shared_;
     std::vector<Variable> variables_;
     std::vector<std::size_t> visible_;
     std::vector<Region> regions_;

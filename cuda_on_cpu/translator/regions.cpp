@@ -26,7 +26,6 @@ void Regions::translate_kernel(const KernelBody& kernel) {
     body_ = {kernel.brace + 1, closing(kernel.brace)};
     if (!has_barrier(body_) || !begin_kernel(kernel)) return;
     parameters_ = names_;
-    shared_.clear();
     uniform_.clear();
     if (!is_known_body()) return;
     for (const std::string_view name : parameters_)
@@ -166,7 +165,7 @@ bool Regions::is_changed(std::string_view name, Range range) const {
 // parentheses, `(x)++`? is_changed() looks for names only.
 bool Regions::hides_change(std::size_t i) const {
     const std::size_t before = tokens_.previous(i);
-    const std::size_t behind = tokens_.next(i);
+    std::size_t behind = tokens_.next(i);
     if (tokens_[i].is("&") && !tokens_.is(i - 1, "&") && !tokens_.is(i + 1, "&") && !is_assignment(i + 1)) {
         const bool is_of_element =
             tokens_[behind].kind == TokenKind::identifier && tokens_.is(tokens_.next(behind), "[");
@@ -174,13 +173,24 @@ bool Regions::hides_change(std::size_t i) const {
         if (follows_type || tokens_.is(behind, ">") || (is_unary(i) && !is_of_element)) return true;
     }
     if (tokens_[i].is("(") && (tokens_.is_run(i - 2, "+", 2) || tokens_.is_run(i - 2, "-", 2)))
-        return !tokens_.is(behind, "*");
+        return !is_pointee({i + 1, closing(i)});
     if (!tokens_[i].is(")") || tokens_.match(i) == kNone) return false;
     const std::size_t open = tokens_.match(i);
     static constexpr std::array<std::string_view, 3> kHeads = {"if", "for", "while"};
     const std::size_t head = tokens_.previous(open);
     if (head != kNone && one_of(tokens_[head].text, kHeads)) return false;
-    return is_change(behind) && !tokens_.is(tokens_.next(open), "*");
+    while (tokens_.is(behind, "."))
+        behind = tokens_.next(tokens_.next(behind));
+    return is_change(behind) && !is_pointee({open + 1, i});
+}
+
+// Is this what a pointer points to, `*name` or `*(name + 1)`, and certainly no variable?
+bool Regions::is_pointee(Range range) const {
+    const std::size_t first = next_in(range);
+    if (first == kNone || !tokens_.is(first, "*")) return false;
+    for (std::size_t i = range.begin; i < range.end; ++i)
+        if (tokens_[i].is(",") || tokens_[i].is("?")) return false;
+    return true;
 }
 
 // Is this the name in a declaration, `int name = 1` or `int other, *name`?

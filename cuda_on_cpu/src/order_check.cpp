@@ -14,9 +14,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <functional>
+#include <new>
 #include <string>
-#include <thread>
 
 #include "block.hpp"
 #include "cuda_on_cpu/language.h"
@@ -46,7 +47,7 @@ constexpr long long kLongLaunch = 150 * kMillisecond;  // a busy machine makes s
 constexpr long long kLongestWait = 500 * kMillisecond;
 constexpr long long kMostTime = 1000 * kMillisecond;  // limit for the time spent here in the whole program
 
-constexpr auto kPause = std::chrono::microseconds(50);
+constexpr long kSecond = 1'000'000'000;  // in ns
 constexpr int kNoAnswer = -1;
 
 std::atomic<long long> time_spent{0};
@@ -265,8 +266,10 @@ void OrderCheck::start() {
     before_ = shared_memory(bytes_);
     after_ = new_results();
     talk_ = reinterpret_cast<Talk*>(shared_memory(sizeof(Talk)));
-    if (talk_ != nullptr) new (talk_) Talk;
     if (before_ == nullptr || after_ == nullptr || talk_ == nullptr) return;
+    new (talk_) Talk;
+    sem_init(&talk_->asked_about_blocks, 1, 0);
+    sem_init(&talk_->answered, 1, 0);
     block_runner();  // created here and not in the copy, which must not wait for a lock
     copy_ = fork();
     if (copy_ == 0) find_out();
@@ -377,11 +380,16 @@ void OrderCheck::find_out() {
     for (const Piece& each : pieces_) {
         if (*changed++ != 0) std::memcpy(before_ + each.offset, each.begin, each.size);
     }
-    talk_->answer = static_cast<int>(answer);
-    while (!talk_->asked_about_blocks)
-        std::this_thread::sleep_for(kPause);
-    talk_->answer = static_cast<int>(depends_on_blocks_alone() ? Answer::depends_on_blocks : Answer::unknown);
+    give_answer(answer);
+    while (sem_wait(&talk_->asked_about_blocks) != 0) {
+    }
+    give_answer(depends_on_blocks_alone() ? Answer::depends_on_blocks : Answer::unknown);
     _exit(0);
+}
+
+void OrderCheck::give_answer(Answer answer) {
+    talk_->answer = static_cast<int>(answer);
+    sem_post(&talk_->answered);
 }
 
 OrderCheck::Answer OrderCheck::compare_orders() {
@@ -471,7 +479,7 @@ bool OrderCheck::depends_on_blocks_alone() {
 bool OrderCheck::copy_finds_blocks() {
     started_ = now();
     talk_->answer = kNoAnswer;
-    talk_->asked_about_blocks = true;
+    sem_post(&talk_->asked_about_blocks);
     return answer_of_copy() == Answer::depends_on_blocks;
 }
 
@@ -488,7 +496,14 @@ OrderCheck::Answer OrderCheck::answer_of_copy() {
             return Answer::unknown;
         }
         if (!is_small || launch_.failed || now() - begin > longest_wait) return Answer::unknown;
-        std::this_thread::sleep_for(kPause);
+        timespec until{};
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += kMillisecond;
+        if (until.tv_nsec >= kSecond) {
+            until.tv_nsec -= kSecond;
+            ++until.tv_sec;
+        }
+        sem_timedwait(&talk_->answered, &until);
     }
 }
 

@@ -29,6 +29,7 @@
 //     written, as relaxation in a graph does, and may also do so within a block.
 #pragma once
 
+#include <semaphore.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -80,12 +81,14 @@ class OrderCheck {
     };
     // Between the process and its copies.
     struct Talk {
-        std::atomic<int> answer = -1;  // none yet
-        std::atomic<bool> asked_about_blocks = false;
+        std::atomic<int> answer = -1;           // none yet
         std::atomic<bool> ended_early = false;  // the last run, at its barriers
+        sem_t answered;
+        sem_t asked_about_blocks;
     };
     static void prepare_copy();
     [[noreturn]] void find_out();
+    void give_answer(Answer answer);
     Answer compare_orders();
     bool depends_on_blocks_alone();
     bool copy_finds_blocks();

@@ -234,7 +234,7 @@ class Rows : KnownWords {
 
 // Kernels whose code between barriers is known: see cuda_on_cpu/regions.h. All threads must take
 // the same way to each barrier, so the conditions around it are uniform: computed from the kernel's
-// parameters, constants and the place of the block.
+// parameters, constants, the place of the block, and variables that all threads change alike.
 class Regions : KnownWords {
   public:
     Regions(File& file, Dialect dialect) : KnownWords(file, dialect) {}

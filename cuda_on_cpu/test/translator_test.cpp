@@ -500,6 +500,7 @@ TEST(Regions, HaveNoUniformVariablesThatThreadsChangeApart) {
                                "for (int i = 0; i < 4; ++i) { if (i == x[0]) break; left = i; }",
                                "for (int i = 0; i < 4; ++i) { if (i == x[0]) continue; left = i; }",
                                "int j = x[0]; if (n) for (j = 0; j < 3; ++j) left = j; left = j;",
+                               "int j = x[0]; if (n) for (j = 0; j < 3; ++j) left = j;",
                                "int j = x[0]; for (; j < 3; ++j) left = j;",
                                "left = own(x[0], n);",
                                "left = own(mine, n);",

@@ -8,14 +8,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <functional>
+#include <new>
 #include <string>
-#include <thread>
 
 #include "block.hpp"
 #include "cuda_on_cpu/language.h"
@@ -27,6 +29,7 @@
 #include "fibre.hpp"
 #include "launch_state.hpp"
 #include "order_notes.hpp"
+#include "pages.hpp"
 #include "shared_arena.hpp"
 
 namespace cuda_on_cpu {
@@ -44,6 +47,9 @@ constexpr long long kLongLaunch = 150 * kMillisecond;  // a busy machine makes s
 constexpr long long kLongestWait = 500 * kMillisecond;
 constexpr long long kMostTime = 1000 * kMillisecond;  // limit for the time spent here in the whole program
 
+constexpr long kSecond = 1'000'000'000;  // in ns
+constexpr int kNoAnswer = -1;
+
 std::atomic<long long> time_spent{0};
 
 long long now() {
@@ -58,55 +64,68 @@ char* shared_memory(std::size_t bytes) {
     return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
 }
 
-void copy_all(const std::vector<Allocation>& allocations, char* to) {
-    for (const Allocation& each : allocations) {
-        std::memcpy(to, each.begin, each.size);
-        to += each.size;
-    }
-}
-
 // Runs each warp on the memory as it was before the launch, and puts together what they have
 // changed. In the place of the kernel, called for each thread.
 struct WarpsApart {
     void (*kernel)(const void*) = nullptr;
-    const std::vector<Allocation>* allocations = nullptr;
-    const char* before = nullptr;
-    char* together = nullptr;
+    const std::vector<Piece>* pieces = nullptr;
+    std::vector<char> before;
+    std::vector<char> together;
     std::uint64_t block = 0;
     unsigned warp = 0;
     unsigned running = 0;  // threads that have begun and not ended
-    bool meet = false;     // warps wait for each other
 
     // The warp has ended.
     void put_back() {
-        const char* from = before;
-        char* to = together;
-        for (const Allocation& each : *allocations) {
-            if (std::memcmp(each.begin, from, each.size) != 0) {
-                for (std::size_t i = 0; i < each.size; ++i) {
-                    if (each.begin[i] != from[i]) to[i] = each.begin[i];
-                }
-                std::memcpy(each.begin, from, each.size);
+        for (const Piece& each : *pieces) {
+            const char* const from = before.data() + each.offset;
+            char* const to = together.data() + each.offset;
+            if (std::memcmp(each.begin, from, each.size) == 0) continue;
+            for (std::size_t i = 0; i < each.size; ++i) {
+                if (each.begin[i] != from[i]) to[i] = each.begin[i];
             }
-            from += each.size;
-            to += each.size;
+            std::memcpy(each.begin, from, each.size);
         }
     }
 };
 WarpsApart warps_apart;
 
-void run_thread_of_warp(const void* closure) {
-    WarpsApart& all = warps_apart;
-    if (all.block != current_block || all.warp != current_warp) {
-        all.meet = all.meet || all.running > 0;
-        if (all.block != 0) all.put_back();
-        all.block = current_block;
-        all.warp = current_warp;
+// Which pages this copy of the process has written since it began: those that it no longer shares
+// with the process that it is a copy of. Where the system does not tell, all.
+class WrittenPages {
+  public:
+    WrittenPages() : file_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+    ~WrittenPages() {
+        if (file_ >= 0) close(file_);
     }
-    ++all.running;
-    all.kernel(closure);
-    --all.running;
-}
+    WrittenPages(const WrittenPages&) = delete;
+    WrittenPages& operator=(const WrittenPages&) = delete;
+
+    bool contain(const char* byte) {
+        const std::size_t page = reinterpret_cast<std::uintptr_t>(byte) / page_size();
+        if (page < first_ || page >= first_ + count_) read_from(page);
+        if (page >= first_ + count_) return true;
+        const std::uint64_t entry = entries_[page - first_];
+        constexpr std::uint64_t kIsThere = std::uint64_t{1} << 63;
+        constexpr std::uint64_t kIsSwapped = std::uint64_t{1} << 62;
+        constexpr std::uint64_t kIsOurs = std::uint64_t{1} << 56;
+        return (entry & kIsSwapped) != 0 || ((entry & kIsThere) != 0 && (entry & kIsOurs) != 0);
+    }
+
+  private:
+    void read_from(std::size_t page) {
+        const ssize_t bytes = file_ < 0 ? 0
+                                        : pread(file_, entries_.data(), sizeof entries_,
+                                                static_cast<off_t>(page * sizeof entries_[0]));
+        first_ = page;
+        count_ = bytes <= 0 ? 0 : static_cast<std::size_t>(bytes) / sizeof entries_[0];
+    }
+
+    int file_;
+    std::array<std::uint64_t, 512> entries_{};
+    std::size_t first_ = 0;
+    std::size_t count_ = 0;
+};
 
 // Compares two results of a kernel, apart from rounding if the kernel sums floating-point numbers
 // atomically. The type of the results is unknown, so a difference only counts if it is one for each
@@ -118,13 +137,8 @@ class Rounding {
           has_doubles_(std::strstr(kernel, "double") != nullptr),
           error_(4 * static_cast<double>(seen.float_sums) * 0x1p-24 * seen.largest_sum) {}
 
-    bool differ(const char* a, const char* b, const std::vector<Allocation>& allocations) const {
-        for (const Allocation& each : allocations) {
-            if (exact_ ? std::memcmp(a, b, each.size) != 0 : more_than_rounding(a, b, each.size)) return true;
-            a += each.size;
-            b += each.size;
-        }
-        return false;
+    bool differ(const char* a, const char* b, std::size_t size) const {
+        return exact_ ? std::memcmp(a, b, size) != 0 : more_than_rounding(a, b, size);
     }
 
   private:
@@ -200,11 +214,62 @@ bool OrderCheck::applies() const {
 #endif
 }
 
+void OrderCheck::cut_into_pieces() {
+    std::size_t offset = 0;
+    for (const Allocation& each : allocations_) {
+        char* const end = each.begin + each.size;
+        for (char* begin = each.begin; begin < end;) {
+            const std::size_t in_page = reinterpret_cast<std::uintptr_t>(begin) % page_size();
+            const auto left = static_cast<std::size_t>(end - begin);
+            pieces_.push_back({begin, std::min(page_size() - in_page, left), offset});
+            begin += pieces_.back().size;
+            offset += pieces_.back().size;
+        }
+    }
+}
+
+char* OrderCheck::new_results() const {
+    return shared_memory(bytes_ + pieces_.size());
+}
+
+void OrderCheck::store_changes(char* results) const {
+    WrittenPages written;
+    char* changed = results + bytes_;
+    for (const Piece& each : pieces_) {
+        *changed = static_cast<char>(written.contain(each.begin));
+        if (*changed++ != 0) std::memcpy(results + each.offset, each.begin, each.size);
+    }
+}
+
+template <class Function>
+bool OrderCheck::any_pair(const char* a, const char* b, const Function& function) const {
+    const char* a_changed = a + bytes_;
+    const char* b_changed = b + bytes_;
+    for (const Piece& each : pieces_) {
+        const bool in_a = *a_changed++ != 0;
+        const bool in_b = *b_changed++ != 0;
+        if ((in_a || in_b) &&
+            function(in_a ? a + each.offset : each.begin, in_b ? b + each.offset : each.begin, each.size))
+            return true;
+    }
+    return false;
+}
+
+bool OrderCheck::are_same(const char* a, const char* b) const {
+    return !any_pair(
+        a, b, [](const char* x, const char* y, std::size_t size) { return std::memcmp(x, y, size) != 0; });
+}
+
 void OrderCheck::start() {
     ++launch_.kernel->times_repeated;
+    cut_into_pieces();
     before_ = shared_memory(bytes_);
-    after_ = shared_memory(bytes_);
-    if (before_ == nullptr || after_ == nullptr) return;
+    after_ = new_results();
+    talk_ = reinterpret_cast<Talk*>(shared_memory(sizeof(Talk)));
+    if (before_ == nullptr || after_ == nullptr || talk_ == nullptr) return;
+    new (talk_) Talk;
+    sem_init(&talk_->asked_about_blocks, 1, 0);
+    sem_init(&talk_->answered, 1, 0);
     block_runner();  // created here and not in the copy, which must not wait for a lock
     copy_ = fork();
     if (copy_ == 0) find_out();
@@ -225,7 +290,8 @@ void OrderCheck::run_again(Order order, char* results) {
     if (order.most_blocks != ~std::uint64_t{0}) {
         barriers_left = kBarriersOfFewBlocks;
         end_here = [this, results] {
-            copy_all(allocations_, results);
+            talk_->ended_early = true;
+            store_changes(results);
             answer_run();
         };
         at_block_barrier = [] {
@@ -233,9 +299,11 @@ void OrderCheck::run_again(Order order, char* results) {
         };
     }
     if (order.warps_apart) {
-        std::memcpy(results, before_, bytes_);
-        warps_apart = {
-            .kernel = launch_.run, .allocations = &allocations_, .before = before_, .together = results};
+        warps_apart.kernel = launch_.run;
+        warps_apart.pieces = &pieces_;
+        for (const Piece& each : pieces_)
+            warps_apart.before.insert(warps_apart.before.end(), each.begin, each.begin + each.size);
+        warps_apart.together = warps_apart.before;
         launch_.run = run_thread_of_warp;
     }
     const std::uint64_t blocks = std::min(volume(launch_.configuration.grid), order.most_blocks);
@@ -245,10 +313,16 @@ void OrderCheck::run_again(Order order, char* results) {
     for (const auto& add : late_sums)
         add();
     if (order.warps_apart) {
+        if (warps_apart.running > 0) give_up();
         warps_apart.put_back();
-        if (warps_apart.meet || warps_apart.running > 0) _exit(static_cast<int>(Answer::unknown));
+        char* changed = results + bytes_;
+        for (const Piece& each : pieces_) {
+            const char* const result = warps_apart.together.data() + each.offset;
+            *changed = static_cast<char>(std::memcmp(result, each.begin, each.size) != 0);
+            if (*changed++ != 0) std::memcpy(results + each.offset, result, each.size);
+        }
     } else {
-        copy_all(allocations_, results);
+        store_changes(results);
     }
     answer_run();
 }
@@ -263,7 +337,25 @@ void OrderCheck::answer_run() const {
                                                    : Answer::same_unless_it_differs));
 }
 
+void OrderCheck::give_up() {
+    _exit(static_cast<int>(Answer::unknown));
+}
+
+void OrderCheck::run_thread_of_warp(const void* closure) {
+    WarpsApart& all = warps_apart;
+    if (all.block != current_block || all.warp != current_warp) {
+        if (all.running > 0) give_up();  // warps wait for each other
+        if (all.block != 0) all.put_back();
+        all.block = current_block;
+        all.warp = current_warp;
+    }
+    ++all.running;
+    all.kernel(closure);
+    --all.running;
+}
+
 OrderCheck::Answer OrderCheck::run_copy(Order order, char* results) {
+    talk_->ended_early = false;
     const pid_t copy = results == nullptr ? -1 : fork();
     if (copy == 0) run_again(order, results);
     int status = 0;
@@ -280,25 +372,52 @@ void OrderCheck::prepare_copy() {
     seen_atomics = reinterpret_cast<SeenAtomics*>(shared_memory(sizeof(SeenAtomics)));
 }
 
-// Runs in the first copy.
+// Runs in the first copy, whose memory stays as it was before the launch.
 void OrderCheck::find_out() {
     prepare_copy();
-    copy_all(allocations_, before_);
+    const Answer answer = seen_atomics == nullptr ? Answer::unknown : compare_orders();
+    const char* changed = after_ + bytes_;
+    for (const Piece& each : pieces_) {
+        if (*changed++ != 0) std::memcpy(before_ + each.offset, each.begin, each.size);
+    }
+    give_answer(answer);
+    while (sem_wait(&talk_->asked_about_blocks) != 0) {
+    }
+    give_answer(depends_on_blocks_alone() ? Answer::depends_on_blocks : Answer::unknown);
+    _exit(0);
+}
+
+void OrderCheck::give_answer(Answer answer) {
+    talk_->answer = static_cast<int>(answer);
+    sem_post(&talk_->answered);
+}
+
+OrderCheck::Answer OrderCheck::compare_orders() {
     Answer answer = Answer::unknown;
-    if (seen_atomics != nullptr) answer = compare_orders_of_few_blocks();
-    if (answer == Answer::depends || has_many_threads_) _exit(static_cast<int>(answer));
-    if (seen_atomics != nullptr)
-        answer = run_copy({.blocks_reversed = true, .threads_reversed = true}, after_);
+    const std::uint64_t blocks = few_blocks();
+    const Order reversed{.blocks_reversed = true, .threads_reversed = true};
+    bool is_known = false;
+    if (blocks >= volume(launch_.configuration.grid)) {
+        Order few = reversed;
+        few.most_blocks = blocks;
+        answer = run_copy(few, after_);
+        is_known = !talk_->ended_early;
+    }
+    if (!is_known) {
+        answer = compare_orders_of_few_blocks();
+        if (answer == Answer::depends || has_many_threads_) return answer;
+        answer = run_copy(reversed, after_);
+    }
     if (answer == Answer::atomics) answer = compare_orders_of_threads();
     if (answer == Answer::same_unless_it_differs && differs_with_warps_apart())
         answer = Answer::differs_apart;
-    _exit(static_cast<int>(answer));
+    return answer;
 }
 
 OrderCheck::Answer OrderCheck::compare_orders_of_threads() {
-    char* const usual = shared_memory(bytes_);
-    char* const other = shared_memory(bytes_);
-    char* const third = shared_memory(bytes_);
+    char* const usual = new_results();
+    char* const other = new_results();
+    char* const third = new_results();
     const auto runs_to_its_end = [&](Order order, char* results) {
         return run_copy(order, results) == Answer::atomics && !seen_atomics->in_order_of_threads &&
                !seen_atomics->failed;
@@ -307,9 +426,13 @@ OrderCheck::Answer OrderCheck::compare_orders_of_threads() {
     const bool sums_by_threads = seen_atomics->sums_by_threads;
     if (!runs_to_its_end({.threads_reversed = true}, other)) return Answer::unknown;
     const Rounding rounding(*seen_atomics, launch_.kernel->pretty_name);
-    if (!rounding.differ(usual, other, allocations_)) return Answer::unknown;
-    if (sums_by_threads &&
-        (!runs_to_its_end({.sums_late = true}, third) || rounding.differ(usual, third, allocations_)))
+    const auto differ = [&](const char* a, const char* b) {
+        return any_pair(a, b, [&](const char* x, const char* y, std::size_t size) {
+            return rounding.differ(x, y, size);
+        });
+    };
+    if (!differ(usual, other)) return Answer::unknown;
+    if (sums_by_threads && (!runs_to_its_end({.sums_late = true}, third) || differ(usual, third)))
         return Answer::by_right;
     // With threads in ascending order values can travel along a chain of adjacent threads, and into
     // the next block. A block that waits for an earlier one fails in this run; such a kernel orders
@@ -317,53 +440,47 @@ OrderCheck::Answer OrderCheck::compare_orders_of_threads() {
     const bool descends = environment().descending;
     if (run_copy({.blocks_reversed = true, .threads_reversed = descends}, third) == Answer::unknown)
         return Answer::unknown;
-    if (!seen_atomics->failed && rounding.differ(descends ? other : usual, third, allocations_))
-        return Answer::by_right;
+    if (!seen_atomics->failed && differ(descends ? other : usual, third)) return Answer::by_right;
     return Answer::depends;
 }
 
+std::uint64_t OrderCheck::few_blocks() const {
+    return std::max<std::uint64_t>(kThreadsOfFewBlocks / volume(launch_.configuration.block), 1);
+}
+
 OrderCheck::Answer OrderCheck::compare_orders_of_few_blocks() {
-    char* const usual = shared_memory(bytes_);
+    char* const usual = new_results();
     const auto same = Answer::same_unless_it_differs;
-    const std::uint64_t blocks =
-        std::max<std::uint64_t>(kThreadsOfFewBlocks / volume(launch_.configuration.block), 1);
+    const std::uint64_t blocks = few_blocks();
     if (run_copy({.most_blocks = blocks}, usual) != same ||
         run_copy({.threads_reversed = true, .most_blocks = blocks}, after_) != same)
         return Answer::unknown;
-    return std::memcmp(usual, after_, bytes_) != 0 ? Answer::depends : Answer::unknown;
+    return are_same(usual, after_) ? Answer::unknown : Answer::depends;
 }
 
 bool OrderCheck::differs_with_warps_apart() {
     const LaunchConfiguration& c = launch_.configuration;
     const std::uint64_t warps = volume(c.grid) * ((volume(c.block) + kWarpLanes - 1) / kWarpLanes);
     if (warps < 2 || warps * bytes_ > kMostRestored) return false;
-    char* const apart = shared_memory(bytes_);
+    char* const apart = new_results();
     return run_copy({.warps_apart = true}, apart) == Answer::same_unless_it_differs &&
-           std::memcmp(apart, after_, bytes_) != 0;
+           !are_same(apart, after_);
 }
 
-// Runs in a copy that is made after the launch, once its results are known to depend on the order.
-void OrderCheck::find_out_about_blocks() {
-    prepare_copy();
-    const char* from = before_;
-    for (const Allocation& each : allocations_) {
-        std::memcpy(each.begin, from, each.size);
-        from += each.size;
-    }
-    char* const usual = shared_memory(bytes_);
-    Answer answer = Answer::unknown;
-    if (seen_atomics != nullptr && run_copy({}, usual) == Answer::same_unless_it_differs &&
-        run_copy({.threads_reversed = true}, after_) == Answer::same_unless_it_differs &&
-        std::memcmp(usual, after_, bytes_) == 0)
-        answer = Answer::depends_on_blocks;
-    _exit(static_cast<int>(answer));
-}
-
+// Runs in the first copy, once the results are known to depend on the order. True if they stay the
+// same with the threads of each block in the opposite order.
 bool OrderCheck::depends_on_blocks_alone() {
+    char* const usual = new_results();
+    return run_copy({}, usual) == Answer::same_unless_it_differs &&
+           run_copy({.threads_reversed = true}, after_) == Answer::same_unless_it_differs &&
+           are_same(usual, after_);
+}
+
+bool OrderCheck::copy_finds_blocks() {
     started_ = now();
-    copy_ = fork();
-    if (copy_ == 0) find_out_about_blocks();
-    return copy_ > 0 && answer_of_copy() == Answer::depends_on_blocks;
+    talk_->answer = kNoAnswer;
+    sem_post(&talk_->asked_about_blocks);
+    return answer_of_copy() == Answer::depends_on_blocks;
 }
 
 OrderCheck::Answer OrderCheck::answer_of_copy() {
@@ -372,29 +489,32 @@ OrderCheck::Answer OrderCheck::answer_of_copy() {
     const bool is_small = begin - started_ < kLongLaunch || volume(launch_.configuration.grid) == 1;
     const long long longest_wait =
         begin - started_ < kLongLaunch ? kLongestWait : std::min(kLongestWait, (begin - started_) / 2);
-    int status = 0;
     for (;;) {
-        const pid_t ended = waitpid(copy_, &status, WNOHANG);
-        if (ended == copy_)
-            return WIFEXITED(status) ? static_cast<Answer>(WEXITSTATUS(status)) : Answer::unknown;
-        if (ended < 0) return Answer::unknown;
-        if (!is_small || launch_.failed || now() - begin > longest_wait) break;
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        if (const int answer = talk_->answer; answer != kNoAnswer) return static_cast<Answer>(answer);
+        if (waitpid(copy_, nullptr, WNOHANG) != 0) {  // it has failed
+            copy_ = 0;
+            return Answer::unknown;
+        }
+        if (!is_small || launch_.failed || now() - begin > longest_wait) return Answer::unknown;
+        timespec until{};
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += kMillisecond;
+        if (until.tv_nsec >= kSecond) {
+            until.tv_nsec -= kSecond;
+            ++until.tv_sec;
+        }
+        sem_timedwait(&talk_->answered, &until);
     }
-    kill(copy_, SIGKILL);
-    waitpid(copy_, &status, 0);
-    return Answer::unknown;
 }
 
 // Compares only the bytes that the copy has changed, because other streams or the host may change
 // the rest in the meantime.
 bool OrderCheck::differs() const {
-    std::size_t offset = 0;
-    for (const Allocation& each : allocations_) {
-        const char* const before = before_ + offset;
-        const char* const after = after_ + offset;
-        offset += each.size;
-        if (std::memcmp(each.begin, after, each.size) == 0) continue;
+    const char* changed = after_ + bytes_;
+    for (const Piece& each : pieces_) {
+        const char* const before = before_ + each.offset;
+        const char* const after = after_ + each.offset;
+        if (*changed++ == 0 || std::memcmp(each.begin, after, each.size) == 0) continue;
         for (std::size_t i = 0; i < each.size; ++i) {
             if (after[i] != before[i] && each.begin[i] != after[i]) return true;
         }
@@ -409,14 +529,19 @@ OrderCheck::~OrderCheck() {
         if (answer == Answer::depends) note_order_shows(launch_.name, OrderOf::threads);
         const bool ran = answer == Answer::same_unless_it_differs || answer == Answer::differs_apart;
         if (ran && differs())
-            note_order_shows(launch_.name, depends_on_blocks_alone() ? OrderOf::blocks : OrderOf::threads);
+            note_order_shows(launch_.name, copy_finds_blocks() ? OrderOf::blocks : OrderOf::threads);
         else if (answer == Answer::differs_apart)
             note_order_shows(launch_.name, OrderOf::threads);
         if (answer == Answer::by_right) launch_.kernel->times_repeated = kLaunchesOfAKernel;
+        if (copy_ > 0) {
+            kill(copy_, SIGKILL);
+            waitpid(copy_, nullptr, 0);
+        }
         time_spent += now() - begin;
     }
     if (before_ != nullptr) munmap(before_, bytes_);
-    if (after_ != nullptr) munmap(after_, bytes_);
+    if (after_ != nullptr) munmap(after_, bytes_ + pieces_.size());
+    if (talk_ != nullptr) munmap(talk_, sizeof(Talk));
 }
 
 }  // namespace cuda_on_cpu

@@ -8,7 +8,12 @@
 // In a kernel without barriers two orders may agree on a wrong result: eight warps that add to one
 // element give eight times the sum in both. So each warp also runs on the memory as it was before
 // the launch, as if all of them had loaded before one stores. Launches may have many threads, or
-// take long. So a few blocks are compared first, in both orders, up to their first barriers.
+// take long. So a few blocks are compared first, in both orders, up to their first barriers. A
+// launch of few blocks that ends before that needs one run only.
+//
+// Copies of a process cost little, copies of its memory more: a run hands over only the pages that
+// it has written, which the system knows. The first copy runs nothing itself, so that its memory
+// stays as it was before the launch, and is asked again if the order shows.
 //
 // The results of atomic functions may legitimately depend on the order: tickets, places in a list,
 // the rounding of sums. A kernel that calls them is therefore compared differently. Three more
@@ -24,9 +29,12 @@
 //     written, as relaxation in a graph does, and may also do so within a block.
 #pragma once
 
+#include <semaphore.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "memory.hpp"
@@ -34,6 +42,13 @@
 namespace cuda_on_cpu {
 
 struct LaunchState;
+
+// What lies in one page.
+struct Piece {
+    char* begin;
+    std::size_t size;
+    std::size_t offset;  // in results
+};
 
 class OrderCheck {
   public:
@@ -64,31 +79,52 @@ class OrderCheck {
         bool warps_apart = false;
         std::uint64_t most_blocks = ~std::uint64_t{0};  // with a limit also for their barriers
     };
+    // Between the process and its copies.
+    struct Talk {
+        std::atomic<int> answer = -1;           // none yet
+        std::atomic<bool> ended_early = false;  // the last run, at its barriers
+        sem_t answered;
+        sem_t asked_about_blocks;
+    };
     static void prepare_copy();
     [[noreturn]] void find_out();
-    // True if the results stay the same with the threads of each block in the opposite order, so
-    // that only the order of blocks changes them.
+    void give_answer(Answer answer);
+    Answer compare_orders();
     bool depends_on_blocks_alone();
-    [[noreturn]] void find_out_about_blocks();
+    bool copy_finds_blocks();
     // Runs a copy of this process, with one OS thread. The copy returns an answer and leaves no
     // other trace. No answer: the copy cannot be made.
     Answer run_copy(Order order, char* results);
     [[noreturn]] void run_again(Order order, char* results);
     [[noreturn]] void answer_run() const;
+    [[noreturn]] static void give_up();
+    static void run_thread_of_warp(const void* closure);
     Answer compare_orders_of_threads();
     Answer compare_orders_of_few_blocks();
+    std::uint64_t few_blocks() const;
     // True if no warp sees what another one has written, and the results are the same.
     bool differs_with_warps_apart();
     Answer answer_of_copy();
     bool differs() const;
 
+    void cut_into_pieces();
+    // The contents of pieces, and for each of them whether the run has changed it. Those that it
+    // has not changed are as in the first copy.
+    char* new_results() const;
+    void store_changes(char* results) const;
+    template <class Function>
+    bool any_pair(const char* a, const char* b, const Function& function) const;
+    bool are_same(const char* a, const char* b) const;
+
     LaunchState& launch_;
     std::vector<Allocation> allocations_;  // and `__device__` variables
+    std::vector<Piece> pieces_;            // of them
     std::size_t bytes_ = 0;
     bool has_many_threads_ = false;  // only a few blocks run
-    // Shared with the copy: the contents of the allocations before its run and after it.
+    // Shared with the copy: what its run has changed, as it was before and as it is after it.
     char* before_ = nullptr;
     char* after_ = nullptr;
+    Talk* talk_ = nullptr;
     pid_t copy_ = 0;  // 0: there is none
     long long started_ = 0;
 };

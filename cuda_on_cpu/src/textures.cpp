@@ -384,20 +384,20 @@ std::uint32_t integer(ChannelType type, const char* from) {
 
 Values element_at(const Texture& texture, const char* element) {
     const Format& format = texture.resource.format;
-    Values values{};
-    if (texture.as_float)
-        values.f[3] = 1;
-    else
-        values.u[3] = 1;
-    if (format.channel_bytes == 4) {  // no conversion, and sizes that are known at compile time
-        if (format.channels == 1)
-            std::memcpy(values.u, element, 4);
-        else if (format.channels == 2)
-            std::memcpy(values.u, element, 8);
-        else
-            std::memcpy(values.u, element, 4 * static_cast<std::size_t>(format.channels));
-        return values;
+    const std::uint32_t one = texture.as_float ? std::bit_cast<std::uint32_t>(1.0f) : 1;
+    if (format.channel_bytes == 4) {  // no conversion
+        // Put together in registers: a processor waits where it loads more bytes than one store wrote.
+        const auto channel = [element](int i) { return read<std::uint32_t>(element + 4 * i); };
+        switch (format.channels) {
+            case 1:
+                return {.u = {channel(0), 0, 0, one}};
+            case 2:
+                return {.u = {channel(0), channel(1), 0, one}};
+            default:
+                return {.u = {channel(0), channel(1), channel(2), format.channels == 4 ? channel(3) : one}};
+        }
     }
+    Values values{.u = {0, 0, 0, one}};
     for (int i = 0; i < format.channels; ++i, element += format.channel_bytes) {
         if (texture.as_float)
             values.f[i] = normalized(format.type, element);

@@ -100,6 +100,68 @@ TEST(Regions, CountWithVariablesDeclaredBefore) {
     }
 }
 
+// Variables that all threads change alike, and some that are computed from them before they change.
+__global__ void change_alike(float* x, int n) {
+    __shared__ float sums[96];
+    const int t = threadIdx.x;
+    int count = 0;
+    int left = n;
+    int i;
+    const int place = blockIdx.x * n + t;
+    sums[t] = t < n ? x[place] : 0.0f;
+    for (i = 1; i < n; i = 2 * i)
+        if (n > i) count = i;
+    const int first = left + t - count;
+    __syncthreads();
+    while (left > 1) {
+        const int half = (left + 1) / 2;
+        const int other = t + half;
+        if (other < left) sums[t] += sums[other];
+        if (blockIdx.x % 2 == 0)
+            left = half;
+        else
+            left -= left / 2;
+        __syncthreads();
+        if (left == 5) continue;
+        if (t < left) sums[t] *= 0.5f;
+        __syncthreads();
+    }
+    if (t == count - 1) {
+        for (i = 0; i < t; ++i)
+            sums[0] += 0.25f;
+    }
+    __syncthreads();
+    if (t < n) x[place] = sums[t] + static_cast<float>(i + count + first);
+}
+
+TEST(Regions, ChangeVariablesAlike) {
+    const std::vector<float> before = random_numbers<float>(7);
+    for (const int n : {1, 2, 3, 17, 64, 96}) {
+        const std::vector<float> found = run_both<float>(10, 96, change_alike, n);
+        for (int block = 0; block < 10; ++block) {
+            std::vector<float> sums(before.begin() + n * block, before.begin() + n * (block + 1));
+            for (int left = n; left > 1;) {
+                const int half = (left + 1) / 2;
+                for (int t = 0; t + half < left; ++t)
+                    sums[t] += sums[t + half];
+                left = half;
+                for (int t = 0; t < left && left != 5; ++t)
+                    sums[t] *= 0.5f;
+            }
+            int count = 0, i = 1;
+            for (; i < n; i = 2 * i)
+                count = i;
+            for (int t = 0; t < count - 1; ++t)
+                sums[0] += 0.25f;
+            for (int t = 0; t < n; ++t) {
+                const int own = t == count - 1 ? t : i;
+                ASSERT_EQ(found[n * block + t], sums[t] + static_cast<float>(own + count + n + t - count))
+                    << n << " " << block << " " << t;
+            }
+        }
+    }
+}
+
 template <class T>
 __global__ void halve(T* x, unsigned n) {
     __shared__ T partial[128];

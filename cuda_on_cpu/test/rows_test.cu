@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -58,6 +59,30 @@ __global__ void bytes(unsigned char* out, int shift, int n) {
     if (i < n) out[i] = static_cast<unsigned char>((out[i] / shift) ^ (i % 7 == 3 ? 255 : i));
 }
 
+// Products and sums in functions, of which a compiler may make fused operations as well.
+__device__ float blend(float a, float b, float part) {
+    if (part > 0.8f) return b * part + a;
+    const float rest = 1.0f - part * part;
+    return a * rest + b * part;
+}
+__device__ int larger(int a, int b) {
+    return a > b ? a : b;
+}
+__global__ void functions(float* out, const float* x, float part, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = blend(out[i], x[larger(i - 1, 0)], part) * part + out[i];
+}
+__device__ double half_of(double x) {
+    return x / 2;
+}
+__device__ int half_of(int x) {
+    return x / 2;
+}
+__global__ void overloads(int* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2 * half_of(i) + static_cast<int>(half_of(0.5));
+}
+
 TEST(Rows, GiveTheBitsOfSingleThreads) {
     const std::vector<float> x = random_numbers<float>(1), y = random_numbers<float>(2);
     DeviceVector<float> on_device(x), other(y);
@@ -71,6 +96,15 @@ TEST(Rows, GiveTheBitsOfSingleThreads) {
     run_both<short>(11, 96, convert<short>, static_cast<const float*>(on_device.data()), kElements);
     run_both<float>(3, 96, vectors, reinterpret_cast<const float4*>(on_device.data()), kElements);
     run_both<unsigned char>(11, 96, bytes, 3, kElements);
+}
+
+TEST(Rows, CallFunctionsOfTheProgram) {
+    DeviceVector<float> x(random_numbers<float>(1));
+    for (const float part : {0.3f, 0.9f})
+        run_both<float>(11, 96, functions, static_cast<const float*>(x.data()), part, kElements);
+    const std::vector<int> even = run_both<int>(11, 96, overloads, kElements);
+    for (int i = 0; i < kElements; ++i)
+        ASSERT_EQ(even[i], i / 2 * 2) << i;
 }
 
 TEST(Rows, GiveEachThreadItsPlaceAndItsParameters) {
@@ -218,3 +252,26 @@ TEST(Rows, AreNotMadeOfThreadsThatDoMore) {
 }
 
 }  // namespace
+
+#ifdef CUDA_ON_CPU
+// A header has another function of this name, which is the better one for three int.
+using namespace std;
+static __device__ float clamp(float x, float low, float high) {
+    return x < low ? low : x > high ? high + 100 : x;
+}
+static __global__ void both_clamps(int* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = clamp(i, 2, 5) + static_cast<int>(clamp(0.5f * static_cast<float>(i), 1.0f, 3.0f));
+}
+
+static_assert(cuda_on_cpu::is_only<int(int, int)>(larger, 0));
+static_assert(!cuda_on_cpu::is_only<float(float, float, float)>(clamp, 0));
+static_assert(!cuda_on_cpu::is_only<int(int)>(half_of, 0));
+
+TEST(Rows, CallNoFunctionThatAHeaderHasToo) {
+    const std::vector<int> both = run_both<int>(11, 96, both_clamps, kElements);
+    EXPECT_EQ(both[1], 2 + 1);
+    EXPECT_EQ(both[5], 5 + 2);
+    EXPECT_EQ(both[9], 5 + 103);
+}
+#endif

@@ -199,6 +199,109 @@ TEST(Rows, AreNotMadeOfOtherKernels) {
                           "prepare_rows"));
 }
 
+// ---- Functions of the program's own in loops -----------------------------------------------------
+
+// Functions whose value depends on their arguments alone.
+constexpr const char* kOwnFunctions[] = {
+    "__device__ int own(int a, int b) { return a > b ? a : b; }",
+    "__host__ __device__ int own(const int a, int b) { int k; if (a <= b) k = b; else k = a; return k; }",
+    "static __device__ inline double own(float a, double b) { return sqrtf(a) / 2.0f * float(b); }"
+    " int other() { int own = 3; return own; } struct S { int own(int); };",
+    "namespace { __attribute__((always_inline)) inline __device__ bool own(float x, float y) { return x < y "
+    "&& !(y > 3) || x - y < 1.0f; } } float on_host() { return own(1, 2) + own(2, 1); }",
+};
+
+// All else: it may do more than compute, or another function may be meant.
+constexpr const char* kNoOwnFunctions[] = {
+    "int own(int a, int b) { return a + b; }",
+    "__device__ int own(int a, int b);",
+    "__device__ int own(int a, int b); __device__ int own(int a, int b) { return a + b; }",
+    "__device__ int own(int a, int b) { return a + b; } __device__ float own(float a, float b) { return a; }",
+    "__device__ int own(int a, int b) { return a + b; } extern \"C\" { float own(float a, float b); }",
+    "__device__ int own(int a, int b) { return a + b; } namespace n { float own(float, float); } using "
+    "namespace n;",
+    "__device__ int own(int a, int b) { return a + b; } using n::own;",
+    "template <class T> __device__ T own(T a, T b) { return a + b; }",
+    "__device__ int own(int a, int b = 3) { return a + b; }",
+    "__device__ int own(int& a, int b) { return ++a; }",
+    "__device__ int own(const int& a, int b) { return a; }",
+    "__device__ int own(int* a, int b) { return *a; }",
+    "__device__ int own(int a, Own b) { return a; }",
+    "__device__ auto own(int a, int b) { return a; }",
+    "__device__ int& own(int a, int b) { return counter; }",
+    "__device__ volatile int own(int a, int b) { return a; }",
+    "__device__ int own(int a, int b) { return a > 0 ? own(a - 1, b) : b; }",
+    "__device__ int own(int a, int b) { __syncthreads(); return a; }",
+    "__device__ int own(int a, int b) { return __shfl_sync(~0u, a, b); }",
+    "__device__ int own(int a, int b) { return a + threadIdx.x; }",
+    "__device__ int own(int a, int b) { return counter; }",
+    "__device__ int own(int a, int b) { counter = a; return b; }",
+    "__device__ int own(int a, int b) { static int calls; return ++calls; }",
+    "__device__ int own(int a, int b) { for (; a > 0; --a) b += a; return b; }",
+    "__device__ int own(int a, int b) { while (a) --a; return b; }",
+    "__device__ int own(int a, int b) { again: if (a--) goto again; return b; }",
+    "__device__ int own(int a, int b) { int list[2] = {a, b}; return list[a]; }",
+    "__device__ int own(int a, int b) { return *(&a + b); }",
+    "__device__ int own(int a, int b) { return (long)&a; }",
+    "__device__ int own(int a, int b) { int& r = a; r = 3; return a; }",
+    "__device__ int own(int a, int b) { int* r = (int*)0; return r != 0; }",
+    "__device__ int own(int a, int b) { return a / b; }",
+    "__device__ int own(int a, int b) { return a % b; }",
+    "__device__ int own(int a, int b) { printf(\"%d\", a); return b; }",
+    "__device__ int own(int a, int b) { return unknown(a); }",
+    "__device__ int own(int a, int b) { return [=] { return a; }(); }",
+    "__device__ int own(int a, int b) { asm(\"membar.gl;\"); return a; }",
+    "__device__ int own(int a, int b) { throw a; }",
+    "__device__ int own(int a, int b) try { return a; } catch (...) { return b; }",
+    "__device__ int own(int a, int b) { return 3_km; }",
+    "__device__ __noinline__ int own(int a, int b) { return a; }",
+    "struct S { static __device__ int own(int a, int b) { return a; } };",
+    "__device__ int (*own)(int, int);",
+    "#define own(a, b) other(a)\n",
+};
+
+TEST(OwnFunctions, AreCalledInLoops) {
+    const std::string kernels[] = {
+        "__global__ void k(int* x) { x[threadIdx.x] = own(x[1], 2); }",
+        "__global__ void k(int* x) { __shared__ int s[32]; s[threadIdx.x] = own(own(x[1], 2), 3); "
+        "__syncthreads(); for (int i = 0; i < own(1, 3); ++i) { __syncthreads(); x[i] += s[3]; } }"};
+    for (const char* function : kOwnFunctions) {
+        for (const std::string& kernel : kernels) {
+            const std::string translated = with_loops(function + (" " + kernel));
+            EXPECT_TRUE(contains(translated, "::cuda_on_cpu::all_plain<> && ::cuda_on_cpu::is_only<"))
+                << translated;
+            EXPECT_TRUE(contains(translated, ">(own, 0)>(")) << translated;
+            EXPECT_TRUE(contains(translated, "__attribute__((__always_inline__, __used__)) ")) << translated;
+            EXPECT_FALSE(contains(translated, "inline inline"));
+        }
+        EXPECT_FALSE(contains(with_loops(function), "__used__"));
+    }
+    for (const char* function : kNoOwnFunctions) {
+        for (const std::string& kernel : kernels) {
+            const std::string translated =
+                with_loops("struct Own {}; __device__ int counter; " + std::string(function) + " " + kernel);
+            EXPECT_FALSE(contains(translated, "prepare_rows")) << translated;
+            EXPECT_FALSE(contains(translated, "prepare_regions")) << translated;
+        }
+    }
+}
+
+TEST(OwnFunctions, AreNotWhatHasTheirNameInTheKernel) {
+    const std::string own = "__device__ int own(int a, int b) { return a + b; } ";
+    for (const char* kernel : {"__global__ void k(int (*own)(int, int), int* x) { x[0] = own(1, 2); }",
+                               "template <class own> __global__ void k(int* x) { x[0] = own(1, 2); }",
+                               "__global__ void k(int* x) { int own = 3; x[0] = own(1, 2); }",
+                               "__global__ void k(int* x) { float own(float, float); x[0] = own(1, 2); }",
+                               "__global__ void k(int* x) { x[0] = n::own(1, 2); }",
+                               "__global__ void k(int* x) { x[0] = ::own(1, 2); }",
+                               "__global__ void k(int* x) { x[0] = own<3>(1, 2); }",
+                               "__global__ void k(int* x) { auto f = own; x[0] = f(1, 2); }"}) {
+        const std::string translated = with_loops(own + kernel);
+        EXPECT_FALSE(contains(translated, "is_only") || contains(translated, "__used__")) << translated;
+        EXPECT_FALSE(contains(translated, "prepare_rows<::cuda_on_cpu::all_plain<>>")) << translated;
+    }
+}
+
 // ---- Regions ------------------------------------------------------------------------------------
 
 // Parameters and body of a kernel that the threads of a block run region by region.
@@ -287,7 +390,9 @@ constexpr const char* kNotInRegions[] = {
     "int* x) { for (int i = 0; ; ++i) { __syncthreads(); if (i == 9) break; } }",
     "int* x) { for (int i = 0; i < 9; ++i) { __syncthreads(); if (x[0]) break; } }",
     "int* x) { for (int i = 0; i < 9; ++i) { if (x[0]) continue; __syncthreads(); } }",
-    "int* x) { int n = 3; while (n > 0) { __syncthreads(); --n; } }",
+    "int* x) { int n = 3; while (n > 0) { __syncthreads(); n -= x[0]; } }",
+    "int* x) { while (x[0]) { __syncthreads(); } }",
+    "int* x) { int n = 3; while (n-- > 0) { __syncthreads(); } }",
     "int* x) { do { __syncthreads(); } while (x[0]); }",
     "int* x) { for (int i = 0; i < 3; ++i) __syncthreads(); }",
     "int* x) { if (x[0] == 0) return; __syncthreads(); }",
@@ -317,6 +422,13 @@ constexpr const char* kNotInRegions[] = {
     "int* x) { int c = 0; (c) += x[0]; __syncthreads(); x[threadIdx.x] = c; }",
     "int* x) { int c = 0; (c) <<= x[0]; __syncthreads(); x[threadIdx.x] = c; }",
     "int* x) { int c = 0; if (x[0]) (c) = 1; __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { int c = 0; (*x, c) = 1; __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { int c = 0; int d = 1; (*x ? c : d) = 1; __syncthreads(); x[threadIdx.x] = c; }",
+    "int* x) { int c = 0; ++(*x, c); __syncthreads(); x[threadIdx.x] = c; }",
+    "float* x) { float2 v = float2{1.0f, 2.0f}; (v).x = x[0]; __syncthreads(); x[threadIdx.x] = v.x; }",
+    "float* x) { float2 v = float2{1.0f, 2.0f}; (v).x++; __syncthreads(); x[threadIdx.x] = v.x; }",
+    "int* x) { int* p = x; { int* __restrict__ & r = p; r += x[0]; } __syncthreads(); p[0] = 1; }",
+    "int* x) { int c = 0; if (x[0]) x[1] = 1; else &c; __syncthreads(); x[threadIdx.x] = c; }",
     "int* x) { float f = threadIdx.x; reinterpret_cast<unsigned&>(f) = 1; __syncthreads(); x[0] = f; }",
     "int* x) { int y = threadIdx.x; { int r = 1; x[y] = r; } { int& r = y; r += 5; } __syncthreads(); x[1] = "
     "y; }",
@@ -334,6 +446,91 @@ TEST(Regions, AreNotMadeOfOtherKernels) {
             std::string(rest));
         EXPECT_FALSE(contains(translated, "prepare_regions")) << translated;
         EXPECT_FALSE(contains(translated, "prepare_rows")) << translated;
+    }
+}
+
+// Of variables that all threads change alike the block has one.
+TEST(Regions, HaveUniformVariables) {
+    for (const char* change :
+         {"for (int i = 2; i <= 64; i *= 2) if (n >= i) left = i;", "left = n;",
+          "left <<= n; { ++left; left--; }",
+          "if (n > 3) left = 5; else if (blockIdx.x != kN) left -= gridDim.y, left += 2; else { left = last; "
+          "}",
+          "int j = 1; for (j = 0; j < n && j < kN; ++j) left += j; for (j = 0; j < 4; ++j) x[j] = 1;",
+          "last = own(left, n); left = min(last, static_cast<int>(blockDim.x)) * 2;",
+          "{ int left = 2; x[left] = 1; } left = 3;",
+          "for (int step = 1; step < left; step *= 2) { left -= step; __syncthreads(); last += step; }"}) {
+        const std::string translated = with_loops(
+            "constexpr int kN = 8; __device__ int own(int a, int b) { return a < b ? a : b; } "
+            "__global__ void k(int* x, int n) { int left = 4; int last = n; " +
+            std::string(change) +
+            " const int mine = left + threadIdx.x; while (left > 1) { left /= 2; __syncthreads(); x[mine] = "
+            "left; } }");
+        EXPECT_TRUE(contains(translated, "prepare_regions")) << translated;
+        EXPECT_TRUE(contains(translated, "while (left > 1) { left /= 2; if constexpr (Cuda")) << translated;
+        EXPECT_TRUE(contains(translated, "mine_row_")) << translated;
+    }
+}
+
+// Threads may change these apart.
+TEST(Regions, HaveNoUniformVariablesThatThreadsChangeApart) {
+    for (const char* change : {"if (threadIdx.x < 3) left = 2;",
+                               "if (x[0]) left = 2;",
+                               "left = x[0];",
+                               "left += *x;",
+                               "left = threadIdx.x;",
+                               "left -= mine;",
+                               "int t = threadIdx.x; left -= t;",
+                               "left = s[0];",
+                               "left = s[0][0];",
+                               "left = counter;",
+                               "last = x[1]; left = last;",
+                               "last = left; left = mine; last++;",
+                               "for (int i = 0; i < threadIdx.x; ++i) left = i;",
+                               "for (int i = 0; i < x[0]; ++i) left = i;",
+                               "for (int i = x[0]; i < 3; ++i) left = i;",
+                               "for (int i = 0; i < 3; i += x[0]) left = i;",
+                               "while (x[0] > 3) --left;",
+                               "if (left-- > x[0]) x[1] = 1;",
+                               "x[left++] = 1;",
+                               "const int next = left++ + x[0]; x[next] = 1;",
+                               "{ int left = threadIdx.x; ++left; x[left] = 1; }",
+                               "int none; none = 4; left = none;",
+                               "int none, zero = 0; left = zero;",
+                               "for (int i = 0; i < 4; ++i) { if (i == x[0]) break; left = i; }",
+                               "for (int i = 0; i < 4; ++i) { if (i == x[0]) continue; left = i; }",
+                               "int j = x[0]; if (n) for (j = 0; j < 3; ++j) left = j; left = j;",
+                               "int j = x[0]; if (n) for (j = 0; j < 3; ++j) left = j;",
+                               "int j = x[0]; for (; j < 3; ++j) left = j;",
+                               "left = own(x[0], n);",
+                               "left = own(mine, n);",
+                               "left = (mine > 3 ? 1 : 2);",
+                               "left = last = x[0];",
+                               "left = (last = mine);",
+                               "left = mine++;",
+                               "if (n) left = 1; else left = x[0];",
+                               "if (n) { left = 1; x[0] = 2; }",
+                               "left = n, x[0] = left;",
+                               "left = int2{n, mine}.x;",
+                               "float f = x[0]; left = f;",
+                               "auto other = n; left = other;",
+                               "int* p = x + n; left = *p;",
+                               "int* p = x + n; left = p[0];",
+                               "int* p = x + n; left = p - x;",
+                               "n_ = mine; left = n_;",
+                               "for (int last = 0; last < 3; ++last) left = last;",
+                               "for (int i = 0, j = mine; i < 3; ++i) left = j;",
+                               "for (int i = 0; left < 4; ++i, left += mine) ;",
+                               "if (n) return; left = 1;",
+                               "left = sizeof(x[0]);",
+                               "do left = 1; while (x[0]);"}) {
+        const std::string translated = with_loops(
+            "__device__ int counter; __device__ int own(int a, int b) { return a < b ? a : b; } "
+            "__global__ void k(int* x, int n) { __shared__ int s[4]; int mine = threadIdx.x; ++mine; int "
+            "left = "
+            "4; int last = n; int n_ = 3; " +
+            std::string(change) + " while (left > 1) { left /= 2; __syncthreads(); x[mine] = left; } }");
+        EXPECT_FALSE(contains(translated, "prepare_regions")) << change << "\n" << translated;
     }
 }
 

@@ -2,8 +2,6 @@
 
 namespace translator {
 
-namespace {
-
 bool is_number_type(std::string_view word) {
     static constexpr std::array<std::string_view, 19> kTypes = {
         "int",      "unsigned", "long",     "short",   "char",     "signed",   "float",
@@ -11,6 +9,30 @@ bool is_number_type(std::string_view word) {
         "uint32_t", "int64_t",  "uint64_t", "size_t",  "ptrdiff_t"};
     return one_of(word, kTypes);
 }
+
+bool is_place(std::string_view word) {
+    static constexpr std::array<std::string_view, 4> kWords = {"threadIdx", "blockIdx", "blockDim",
+                                                               "gridDim"};
+    return one_of(word, kWords);
+}
+
+bool is_mathematical(std::string_view word) {
+    static constexpr std::array<std::string_view, 77> kNames = {
+        "abs",    "acosf",      "asinf",     "atan2f",    "atanf",     "cbrtf",      "ceil",
+        "ceilf",  "cos",        "cosf",      "coshf",     "erff",      "exp",        "exp2f",
+        "expf",   "fabs",       "fabsf",     "floor",     "floorf",    "fma",        "fmaf",
+        "fmax",   "fmaxf",      "fmin",      "fminf",     "fmodf",     "hypotf",     "log",
+        "log10f", "log1pf",     "log2f",     "logf",      "max",       "min",        "pow",
+        "powf",   "rint",       "rintf",     "round",     "roundf",    "rsqrt",      "rsqrtf",
+        "sin",    "sinf",       "sinhf",     "sqrt",      "sqrtf",     "tan",        "tanf",
+        "tanhf",  "trunc",      "truncf",    "__fadd_rn", "__fdiv_rn", "__fmaf_rn",  "__fmul_rn",
+        "__expf", "__logf",     "__log2f",   "__log10f",  "__powf",    "__sinf",     "__cosf",
+        "__tanf", "__fsqrt_rn", "__frcp_rn", "__mul24",   "__umul24",  "log2",       "exp2",
+        "ldexpf", "copysignf",  "fmod",      "atan",      "atan2",     "__fdividef", "exp10f"};
+    return one_of(word, kNames);
+}
+
+namespace {
 
 // float4, uchar2, ulonglong3, ...
 bool is_vector(std::string_view word) {
@@ -30,34 +52,13 @@ bool is_plain_keyword(std::string_view word) {
     return one_of(word, kWords);
 }
 
-bool is_place(std::string_view word) {
-    static constexpr std::array<std::string_view, 4> kWords = {"threadIdx", "blockIdx", "blockDim",
-                                                               "gridDim"};
-    return one_of(word, kWords);
-}
-
-// Functions whose result depends on their arguments alone.
-bool is_mathematical(std::string_view word) {
-    static constexpr std::array<std::string_view, 77> kNames = {
-        "abs",    "acosf",      "asinf",     "atan2f",    "atanf",     "cbrtf",      "ceil",
-        "ceilf",  "cos",        "cosf",      "coshf",     "erff",      "exp",        "exp2f",
-        "expf",   "fabs",       "fabsf",     "floor",     "floorf",    "fma",        "fmaf",
-        "fmax",   "fmaxf",      "fmin",      "fminf",     "fmodf",     "hypotf",     "log",
-        "log10f", "log1pf",     "log2f",     "logf",      "max",       "min",        "pow",
-        "powf",   "rint",       "rintf",     "round",     "roundf",    "rsqrt",      "rsqrtf",
-        "sin",    "sinf",       "sinhf",     "sqrt",      "sqrtf",     "tan",        "tanf",
-        "tanhf",  "trunc",      "truncf",    "__fadd_rn", "__fdiv_rn", "__fmaf_rn",  "__fmul_rn",
-        "__expf", "__logf",     "__log2f",   "__log10f",  "__powf",    "__sinf",     "__cosf",
-        "__tanf", "__fsqrt_rn", "__frcp_rn", "__mul24",   "__umul24",  "log2",       "exp2",
-        "ldexpf", "copysignf",  "fmod",      "atan",      "atan2",     "__fdividef", "exp10f"};
-    return one_of(word, kNames);
-}
-
 }  // namespace
 
 bool KnownWords::begin_kernel(const KernelBody& kernel) {
     types_.clear();
     names_.clear();
+    shared_.clear();
+    called_.clear();
     uses_vectors_ = false;
     return declare_parameters(kernel);
 }
@@ -101,7 +102,7 @@ std::string KnownWords::prepare(std::string_view function) const {
     std::string types;
     for (const std::string_view type : types_)
         types += (types.empty() ? "" : ", ") + std::string(type);
-    return "." + std::string(function) + "<::cuda_on_cpu::all_plain<" + types + ">>(";
+    return "." + std::string(function) + "<::cuda_on_cpu::all_plain<" + types + ">" + only_functions() + ">(";
 }
 
 bool KnownWords::is_known_word(std::size_t i) {
@@ -120,7 +121,7 @@ bool KnownWords::is_known_word(std::size_t i) {
         return true;
     if (is_vector(word)) return uses_vectors_ = true;
     if (tokens_.is(before, ":") && tokens_.is(before - 1, ":")) return false;
-    if (tokens_.is(after, "(")) return is_mathematical(word) && !is_defined_here(word);
+    if (tokens_.is(after, "(")) return is_mathematical(word) ? !is_defined_here(word) : calls_own_function(i);
     return names_.contains(word) || is_number(word);
 }
 
@@ -128,6 +129,19 @@ bool KnownWords::is_type_word(std::size_t i) const {
     const std::string_view word = tokens_[i].text;
     return is_number_type(word) || is_vector(word) || types_.contains(word) || word == "auto" ||
            word == "const";
+}
+
+// Is this `*`, `&` or the like an operator with one operand?
+bool KnownWords::is_unary(std::size_t i) const {
+    const std::size_t before = tokens_.previous(i);
+    if (tokens_.is(before, ")")) {  // `(x) * y`, or `(float)*p`
+        const std::size_t open = tokens_.match(before);
+        return open != kNone && behind_type(tokens_.next(open)) == before;
+    }
+    const Token& token = tokens_[before];
+    if (token.kind != TokenKind::identifier) return token.kind != TokenKind::number && !token.is("]");
+    return !names_.contains(token.text) && !shared_.contains(token.text) && !is_member(before) &&
+           !is_number(token.text);
 }
 
 // The first token behind a type made of known words; `i` itself where there is none.
@@ -208,7 +222,7 @@ bool KnownWords::declare_parameters(const KernelBody& kernel) {
 bool KnownWords::is_number(std::string_view name) const {
     bool found = false;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
-        if (!tokens_[i].is(name) || !is_namespace(tokens_.enclosing_brace(i))) continue;
+        if (!tokens_[i].is(name) || !is_outside(i)) continue;
         const std::size_t before = tokens_.previous(i);
         if (tokens_.is(before, "*") || tokens_.is(before, "&") || tokens_.is(before, ">")) return false;
         if (before == kNone || tokens_[before].kind != TokenKind::identifier) continue;
@@ -241,7 +255,7 @@ bool KnownWords::is_defined_here(std::string_view name) const {
         if (!declares ||
             !(tokens_.is(behind, "{") || tokens_.is(behind, ";") || tokens_.is(behind, "noexcept")))
             continue;
-        if (!is_namespace(tokens_.enclosing_brace(i))) continue;
+        if (!is_outside(i)) continue;
         const std::string file = file_of(i);
         if (!file.starts_with("/usr/") && file.find("cuda_on_cpu/include/") == std::string::npos &&
             file.find("include/cuda_on_cpu/") == std::string::npos)
@@ -255,7 +269,7 @@ bool KnownWords::has_vector_operators() {
     if (has_vector_operators_) return *has_vector_operators_;
     has_vector_operators_ = false;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
-        if (!tokens_[i].is("operator") || !is_namespace(tokens_.enclosing_brace(i))) continue;
+        if (!tokens_[i].is("operator") || !is_outside(i)) continue;
         std::size_t open = tokens_.next(i);
         while (open != kNone && !tokens_[open].is("(") && !tokens_[open].is(";"))
             open = tokens_.next(open);

@@ -156,6 +156,12 @@ class Kernels : Rewriter {
     std::optional<bool> asks_for_kinds_;  // computed for the first kernel with a __grid_constant__
 };
 
+// Words of known meaning.
+bool is_number_type(std::string_view word);
+bool is_place(std::string_view word);
+// Functions whose result depends on their arguments alone.
+bool is_mathematical(std::string_view word);
+
 // Code of which each word is a known one, so that no call of the runtime hides in it: a guess is
 // not enough where threads run in loops.
 class KnownWords : protected Rewriter {
@@ -178,17 +184,40 @@ class KnownWords : protected Rewriter {
     void qualify_places(Range range, std::string_view with);
 
     Dialect dialect_;
-    std::set<std::string_view> types_;  // parameters of the template
-    std::set<std::string_view> names_;  // of variables
+    std::set<std::string_view> types_;   // parameters of the template
+    std::set<std::string_view> names_;   // of variables
+    std::set<std::string_view> shared_;  // `__shared__` variables of a kernel in regions
+    std::set<std::string_view> called_;  // functions of the program's own
     bool uses_vectors_ = false;
     bool has_vector_operators();
     void note_vectors(Range range);
+    bool is_unary(std::size_t i) const;
+    // Those that the kernel calls.
+    void inline_functions();
 
   private:
     bool is_known_word(std::size_t i);
     bool declare_parameters(const KernelBody& kernel);
     bool is_defined_here(std::string_view name) const;
+    bool is_outside(std::size_t i) const;
 
+    // A function that only computes a value: `begin` ... `type` `name` `open` ... `end`.
+    struct OwnFunction {
+        std::size_t begin;
+        std::size_t type;
+        std::size_t name;
+        std::size_t open;
+        std::size_t end;
+        bool is_inline;
+    };
+    bool calls_own_function(std::size_t i);
+    std::optional<OwnFunction> find_own_function(std::string_view name);
+    bool declare_values(Range parameters);
+    bool only_computes_value(Range body, bool divides);
+    std::string only_functions() const;
+
+    std::map<std::string_view, std::optional<OwnFunction>> own_functions_;
+    bool in_own_function_ = false;
     std::optional<bool> has_vector_operators_;
 };
 
@@ -205,7 +234,7 @@ class Rows : KnownWords {
 
 // Kernels whose code between barriers is known: see cuda_on_cpu/regions.h. All threads must take
 // the same way to each barrier, so the conditions around it are uniform: computed from the kernel's
-// parameters, constants and the place of the block.
+// parameters, constants, the place of the block, and variables that all threads change alike.
 class Regions : KnownWords {
   public:
     Regions(File& file, Dialect dialect) : KnownWords(file, dialect) {}
@@ -250,9 +279,9 @@ class Regions : KnownWords {
     bool is_barrier(std::size_t i) const;
     bool has_barrier(Range range) const;
     bool mentions(Range range, std::string_view name) const;
-    bool is_unary(std::size_t i) const;
     bool is_declared_at(std::size_t name) const;
     bool hides_change(std::size_t i) const;
+    bool is_pointee(Range range) const;
     bool hides_another(std::string_view name) const;
     bool is_pure_size(Range declaration) const;
     bool is_change(std::size_t i) const;
@@ -261,9 +290,29 @@ class Regions : KnownWords {
     bool is_pure(Range range, bool uniform, bool may_assign = false);
     bool is_variable_of_device(std::string_view name);
 
+    // Variables that all threads change alike: uniform_variables.cpp.
+    using Names = std::set<std::string_view>;
+    struct Declared {
+        std::string_view name;
+        Range statement;
+        Range value;
+    };
+    void find_uniform_variables();
+    void collect_statements(Range list);
+    void collect_statement(Range statement);
+    void collect_declaration(std::size_t begin);
+    bool is_uniform_value(Range range, const Names& locals);
+    bool is_uniform_word(std::size_t i, const Names& locals);
+    bool is_uniform_change(Range range, const Names& locals);
+    bool is_uniform_statement(Range statement, Names locals, bool is_whole);
+    bool changes_uniform(Range statement) const;
+    bool plan_uniform_statement(Range statement);
+
+    bool plan_body();
     bool plan_statements(Range list, Around around);
     bool plan_statement(Range statement, Around around);
     bool plan_loop(Range statement);
+    bool plan_while(Range statement);
     bool plan_branch(Range statement, Around around);
     bool plan_block(std::size_t brace, Around around);
     bool plan_declaration(Range statement, std::size_t first, Around around);
@@ -281,8 +330,10 @@ class Regions : KnownWords {
     std::string translated(Range range) const;
 
     Range body_;
+    Names uniform_;  // variables that may change, in the same way for all threads
+    std::vector<Declared> declarations_;
+    std::vector<Range> statements_;
     std::set<std::string_view> parameters_;
-    std::set<std::string_view> shared_;
     std::vector<Variable> variables_;
     std::vector<std::size_t> visible_;
     std::vector<Region> regions_;

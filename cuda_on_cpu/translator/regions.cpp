@@ -26,23 +26,21 @@ void Regions::translate_kernel(const KernelBody& kernel) {
     body_ = {kernel.brace + 1, closing(kernel.brace)};
     if (!has_barrier(body_) || !begin_kernel(kernel)) return;
     parameters_ = names_;
-    shared_.clear();
-    variables_.clear();
-    visible_.clear();
-    regions_.clear();
-    loops_.clear();
-    barriers_.clear();
-    is_open_ = may_have_ended_ = false;
+    uniform_.clear();
     if (!is_known_body()) return;
     for (const std::string_view name : parameters_)
         if (is_changed(name, body_)) return;
-    if (!plan_statements(body_, {.in_loop = false, .in_block = false})) return;
-    close_region();
+    if (!plan_body()) {
+        // A variable that all threads change alike takes statements out of the regions.
+        find_uniform_variables();
+        if (!plan_body()) return;
+    }
 
     find_later_uses();
     const auto rows = std::ranges::count_if(
         variables_, [](const Variable& each) { return each.kind == Kind::kept && each.lasts; });
     if (rows > kMostRows) return;
+    inline_functions();
     qualify_places();
     keep_declared_variables();
     insert_regions();
@@ -137,18 +135,6 @@ bool Regions::mentions(Range range, std::string_view name) const {
     return false;
 }
 
-// Is this `*`, `&` or the like an operator with one operand?
-bool Regions::is_unary(std::size_t i) const {
-    const std::size_t before = tokens_.previous(i);
-    if (tokens_.is(before, ")")) {  // `(x) * y`, or `(float)*p`
-        const std::size_t open = tokens_.match(before);
-        return open != kNone && behind_type(tokens_.next(open)) == before;
-    }
-    const Token& token = tokens_[before];
-    if (token.is("return")) return true;
-    return token.kind != TokenKind::identifier && token.kind != TokenKind::number && !token.is("]");
-}
-
 // Is this `=`, `+=`, `<<=`, `++` or the like behind an operand?
 bool Regions::is_change(std::size_t i) const {
     static constexpr std::array<std::string_view, 8> kBeforeEqual = {"+", "-", "*", "/", "%", "&", "|", "^"};
@@ -179,7 +165,7 @@ bool Regions::is_changed(std::string_view name, Range range) const {
 // parentheses, `(x)++`? is_changed() looks for names only.
 bool Regions::hides_change(std::size_t i) const {
     const std::size_t before = tokens_.previous(i);
-    const std::size_t behind = tokens_.next(i);
+    std::size_t behind = tokens_.next(i);
     if (tokens_[i].is("&") && !tokens_.is(i - 1, "&") && !tokens_.is(i + 1, "&") && !is_assignment(i + 1)) {
         const bool is_of_element =
             tokens_[behind].kind == TokenKind::identifier && tokens_.is(tokens_.next(behind), "[");
@@ -187,13 +173,24 @@ bool Regions::hides_change(std::size_t i) const {
         if (follows_type || tokens_.is(behind, ">") || (is_unary(i) && !is_of_element)) return true;
     }
     if (tokens_[i].is("(") && (tokens_.is_run(i - 2, "+", 2) || tokens_.is_run(i - 2, "-", 2)))
-        return !tokens_.is(behind, "*");
+        return !is_pointee({i + 1, closing(i)});
     if (!tokens_[i].is(")") || tokens_.match(i) == kNone) return false;
     const std::size_t open = tokens_.match(i);
     static constexpr std::array<std::string_view, 3> kHeads = {"if", "for", "while"};
     const std::size_t head = tokens_.previous(open);
     if (head != kNone && one_of(tokens_[head].text, kHeads)) return false;
-    return is_change(behind) && !tokens_.is(tokens_.next(open), "*");
+    while (tokens_.is(behind, "."))
+        behind = tokens_.next(tokens_.next(behind));
+    return is_change(behind) && !is_pointee({open + 1, i});
+}
+
+// Is this what a pointer points to, `*name` or `*(name + 1)`, and certainly no variable?
+bool Regions::is_pointee(Range range) const {
+    const std::size_t first = next_in(range);
+    if (first == kNone || !tokens_.is(first, "*")) return false;
+    for (std::size_t i = range.begin; i < range.end; ++i)
+        if (tokens_[i].is(",") || tokens_[i].is("?")) return false;
+    return true;
 }
 
 // Is this the name in a declaration, `int name = 1` or `int other, *name`?
@@ -239,6 +236,8 @@ bool Regions::is_pure(Range range, bool uniform, bool may_assign) {
             if (const Variable* const variable = find(token.text); variable != nullptr) {
                 if (variable->kind == Kind::kept || (variable->kind == Kind::computed && uniform))
                     return false;
+                // A later region would compute another value from it.
+                if (!uniform && uniform_.contains(token.text) && is_changed(token.text, body_)) return false;
             } else if (!parameters_.contains(token.text) && is_variable_of_device(token.text)) {
                 return false;
             }
@@ -282,6 +281,18 @@ bool Regions::is_pure_size(Range declaration) const {
 
 // ---- The plan -----------------------------------------------------------------------------------
 
+bool Regions::plan_body() {
+    variables_.clear();
+    visible_.clear();
+    regions_.clear();
+    loops_.clear();
+    barriers_.clear();
+    is_open_ = may_have_ended_ = false;
+    if (!plan_statements(body_, {.in_loop = false, .in_block = false})) return false;
+    close_region();
+    return true;
+}
+
 bool Regions::plan_statements(Range list, Around around) {
     const std::size_t outer = visible_.size();
     for (std::size_t i = next_in(list); i != kNone && i < list.end;) {
@@ -312,6 +323,7 @@ bool Regions::plan_statement(Range statement, Around around) {
         if (may_have_ended_) return false;
         if (tokens_[first].is("{")) return plan_block(first, around);
         if (tokens_[first].is("for")) return plan_loop(statement);
+        if (tokens_[first].is("while")) return plan_while(statement);
         if (tokens_[first].is("if")) return plan_branch(statement, around);
         return false;
     }
@@ -322,6 +334,7 @@ bool Regions::plan_statement(Range statement, Around around) {
     const std::size_t declared = behind_type(first);
     if (declared != kNone && tokens_[declared].kind == TokenKind::identifier)
         return plan_declaration(statement, declared, around);
+    if (changes_uniform(statement)) return plan_uniform_statement(statement);
     return add_to_region(statement, around);
 }
 
@@ -369,13 +382,16 @@ bool Regions::plan_loop(Range statement) {
         }
     } else {
         const Variable* const before = find(tokens_[begin].text);
-        if (before == nullptr || before->kind != Kind::kept || !is_assignment(tokens_.next(begin)) ||
-            !is_pure({tokens_.next(begin) + 1, init.end}, true))
+        const bool is_uniform = uniform_.contains(tokens_[begin].text);
+        if (before == nullptr || (before->kind != Kind::kept && !is_uniform) ||
+            !is_assignment(tokens_.next(begin)) || !is_pure({tokens_.next(begin) + 1, init.end}, true))
             return false;
-        const auto variable = static_cast<std::size_t>(before - variables_.data());
         counters.push_back(tokens_[begin].text);
-        loops_.push_back({statement.begin, statement.end - 1, variable});
-        variables_[variable].lasts = true;
+        if (!is_uniform) {
+            const auto variable = static_cast<std::size_t>(before - variables_.data());
+            loops_.push_back({statement.begin, statement.end - 1, variable});
+            variables_[variable].lasts = true;
+        }
     }
     for (const std::string_view counter : counters) {
         if (is_changed(counter, inside)) return false;
@@ -392,6 +408,14 @@ bool Regions::plan_loop(Range statement) {
     if (!plan_statements(inside, {.in_loop = true, .in_block = true})) return false;
     visible_.resize(outer);
     return true;
+}
+
+// `while (uniform) {...}`
+bool Regions::plan_while(Range statement) {
+    const std::size_t open = tokens_.next(statement.begin);
+    const std::size_t close = closing(open);
+    return is_pure({open + 1, close}, true) &&
+           plan_block(tokens_.next(close), {.in_loop = true, .in_block = true});
 }
 
 // `if (uniform) break;` in a loop with a barrier.
@@ -422,9 +446,16 @@ bool Regions::plan_declaration(Range statement, std::size_t first, Around around
         // Its own `=` is no assignment.
         const std::size_t sign = next_in(value);
         const Range behind{has_value && tokens_.is(sign, "=") ? sign + 1 : value.begin, value.end};
-        pure = pure && has_value && is_pure(behind, false) && !is_changed(word, body_);
-        uniform = uniform && pure && is_pure(behind, true);
+        const bool stays = has_value && (uniform_.contains(word) || !is_changed(word, body_));
+        pure = pure && stays && is_pure(behind, false);
+        uniform = uniform && stays && is_pure(behind, true);
     }
+    pure = pure || uniform;
+    // What is uniform elsewhere must be it here.
+    const bool must = std::ranges::any_of(declarators, [&](const Range& declarator) {
+        return uniform_.contains(tokens_[next_in(declarator)].text);
+    });
+    if (must && !uniform) return false;
     if (uniform) {
         close_region();
     } else if (!add_to_region(statement, around)) {

@@ -4,6 +4,7 @@ namespace translator {
 
 void Rows::translate_kernel(const KernelBody& kernel) {
     if (!only_computes(kernel)) return;
+    inline_functions();
     qualify_places({kernel.brace, closing(kernel.brace)}, "cuda_on_cpu_place_.");
     replace_in_call(kernel, ".prepare(", prepare("prepare_rows"));
     const std::string place = "[=]([[maybe_unused]] const ::cuda_on_cpu::ThreadPlace& cuda_on_cpu_place_) ";

@@ -57,6 +57,16 @@ struct IsPlain<T* const __restrict__> : IsPlain<T> {};
 template <class... T>
 inline constexpr bool all_plain = (true && ... && IsPlain<T>::value);
 
+// Is this the only function that its name stands for?
+template <class Function, class Found>
+constexpr bool is_only(Found*, int) {
+    return true;
+}
+template <class Function>
+constexpr bool is_only(std::type_identity_t<Function>*, long) {
+    return false;
+}
+
 // g++ contracts products and sums to fused operations where it finds them side by side. That would
 // depend on what it has made of a loop, so here it leaves them apart: every way of running a thread
 // gives the same bits. clang++ contracts what is one expression in the source.

@@ -534,7 +534,8 @@ TEST(GlobalMemory, ALaunchByAKernelIsNoAccess) {
     ASSERT_EQ(seen.kernels.size(), 2u);
     for (const KernelInspection& kernel : seen.kernels) {
         if (kernel.name == "launch_parts")
-            EXPECT_TRUE(kernel.lines.empty()) << kernel.lines.front().source.file;
+            EXPECT_TRUE(kernel.lines.empty())
+                << kernel.lines.size() << ", the first in line " << kernel.lines.front().source.line;
         else
             EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kStore).requests, 2u);
     }

@@ -1065,6 +1065,11 @@ TEST(DeviceHeap, IsWhereDeviceCodeAllocates) {
         expect_translation(host, host);
     expect_translation("struct S { void* operator new(size_t); }; __device__ void f() { delete p; }",
                        "struct S { void* operator new(size_t); }; void f() { delete p; }");
+    expect_translation(
+        "struct S { void* operator new(size_t); }; __device__ void f() { p = new T(a); new (q) S; }",
+        "struct S { void* operator new(size_t); }; void f() { ::cuda_on_cpu::order_may_show = true; p = "
+        "::cuda_on_cpu::OwnNew() ->* "
+        "new T(a); new (q) S; }");
 }
 
 TEST(Shifts, OfDeviceCodeMarkTheirAmounts) {

@@ -105,6 +105,7 @@ class Translation : Rewriter {
     void mark_unused_result(std::size_t name);
     void tell_of_allocation(std::size_t i);
     bool allocates_in_device_code(std::size_t i);
+    bool has_own_new();
     void replace_function(std::size_t i, const std::string& text);
     void allocate_from_heap(std::size_t i);
     void give_back_to_heap(std::size_t i);
@@ -258,12 +259,17 @@ void Translation::tell_of_allocation(std::size_t i) {
     after_[body] += kMayShow;
 }
 
-// A class with an operator of its own keeps it, and constant expressions know no heap.
+// Constant expressions know no heap.
 bool Translation::allocates_in_device_code(std::size_t i) {
     const std::size_t body = outermost_function(i);
     if (body == kNone || is_member(i) || tokens_.is(tokens_.previous(i), "operator")) return false;
     for (std::size_t p = declaration_begin(body); p < body; ++p)
         if (tokens_[p].is("constexpr")) return false;
+    return !(tokens_[i].is("malloc") || tokens_[i].is("free")) || tokens_.is(tokens_.next(i), "(");
+}
+
+// Does a class of the file have an operator of its own? It keeps it.
+bool Translation::has_own_new() {
     if (!own_new_) {
         own_new_ = false;
         for (std::size_t p = 0; p < tokens_.size(); ++p)
@@ -272,7 +278,7 @@ bool Translation::allocates_in_device_code(std::size_t i) {
                 !is_namespace(tokens_.enclosing_brace(p)))
                 own_new_ = true;
     }
-    return tokens_[i].is("malloc") || tokens_[i].is("free") ? tokens_.is(tokens_.next(i), "(") : !*own_new_;
+    return *own_new_;
 }
 
 // Replaces `f`, `::f` and `std::f`.
@@ -293,10 +299,16 @@ void Translation::replace_function(std::size_t i, const std::string& text) {
 // `malloc(n)` and `new T`, but not `new (place) T`.
 void Translation::allocate_from_heap(std::size_t i) {
     if (!allocates_in_device_code(i)) return;
+    const std::size_t before = tokens_.previous(i);
     if (tokens_[i].is("malloc"))
         replace_function(i, "::cuda_on_cpu::heap_malloc");
-    else if (!tokens_.is(tokens_.next(i), "("))
+    else if (tokens_.is(tokens_.next(i), "("))
+        return;
+    else if (!has_own_new())
         replace_function(i, "::new (::cuda_on_cpu::OnHeap())");
+    else if (!tokens_.is(before, "*") &&
+             !(tokens_.is(before, ":") && tokens_.is(tokens_.previous(before), ":")))
+        text_[i] = "::cuda_on_cpu::OwnNew() ->* new";
 }
 
 void Translation::give_back_to_heap(std::size_t i) {
@@ -305,6 +317,7 @@ void Translation::give_back_to_heap(std::size_t i) {
         replace_function(i, "::cuda_on_cpu::heap_free");
         return;
     }
+    if (has_own_new()) return;
     std::size_t first = tokens_.next(i);
     std::size_t word = i;
     if (tokens_.is(first, "[")) {

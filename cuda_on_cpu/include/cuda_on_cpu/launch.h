@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "cuda_on_cpu/atomic_word.h"
+#include "cuda_on_cpu/host_memory.h"
 #include "cuda_on_cpu/pointers_in.h"
 #include "cuda_on_cpu/regions.h"
 #include "cuda_on_cpu/rows.h"
@@ -176,6 +177,7 @@ class Kernel {
     template <class Closure, class... Arguments>
     void prepare_to_run(void (*run)(const void*), RunBlock run_block, const char* names,
                         const Closure& closure, const Arguments&... arguments) {
+        const UsesHostMemory for_closure;  // a kernel may launch it
         int position = 0;
         const Argument list[] = {
             {__builtin_addressof(arguments), sizeof arguments, pointers_in<Arguments>()}...,

@@ -1,6 +1,7 @@
 // Kernels with a mistake, and correct kernels that look wrong, beyond those of
 // calibration/inspection_bugs.cu, which were also checked with a GPU's tools.
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 #include <cuda.h>
 #include <cuda_fp16.h>
 #include <gtest/gtest.h>
@@ -10,6 +11,8 @@
 #include <cuda/barrier>
 #include <cuda/ptx>
 #include <functional>
+#include <memory>
+#include <nvfunctional>
 #include <string>
 #include <vector>
 
@@ -1593,6 +1596,218 @@ TEST(Bounds, OfWritesToDeviceVariables) {
     EXPECT_FINDS("out_of_bounds", [&] { add_to_variable<<<1, 1>>>(16); });
     EXPECT_FINDS("out_of_bounds", [&] { write_vector<<<1, 1>>>(16); });
     EXPECT_FINDS("misaligned", [&] { write_vector<<<1, 1>>>(13); });
+}
+
+// --- Pointers of the host in device memory
+
+__global__ void add_one_to_rows(float* const* matrix) {
+    matrix[blockIdx.x][threadIdx.x] += 1;
+}
+constexpr int kLineOfTheRows = __LINE__ - 2;
+
+// One array of pointers on the device, to these rows.
+template <class T>
+class Rows {
+  public:
+    explicit Rows(const std::vector<T*>& matrix) : rows_(matrix.size()) {
+        cudaMemcpy(rows_.get(), matrix.data(), matrix.size() * sizeof(T*), cudaMemcpyHostToDevice);
+    }
+    T* const* get() const { return rows_.get(); }
+
+  private:
+    Buffer<T*> rows_;
+};
+
+TEST(HostMemory, RowsOfTheHostBehindPointersOnTheDevice) {
+    std::vector<float> first(8), second(1 << 20);  // small and large pieces of the heap differ
+    float on_stack[8] = {};
+    for (float* const row : {first.data(), second.data(), on_stack}) {
+        Buffer<float> right(8);
+        const Rows<float> matrix({right.get(), row});
+        const auto seen = findings([&] { add_one_to_rows<<<2, 8>>>(matrix.get()); });
+        ASSERT_EQ(kinds(seen), "host_memory") << messages(seen);
+        EXPECT_EQ(seen[0].source.line, kLineOfTheRows);
+        EXPECT_EQ(seen[0].block[0], 1u);
+        char address[32];
+        std::snprintf(address, sizeof address, "%p", static_cast<void*>(row));
+        EXPECT_NE(seen[0].message.find(std::string("read of 4 bytes at ") + address), std::string::npos)
+            << seen[0].message;
+        EXPECT_EQ(row[0], 0);
+    }
+}
+
+struct Node {
+    int value;
+    Node* next;
+};
+__global__ void sum_of_list(const Node* first, int* sum) {
+    for (const Node* node = first; node != nullptr; node = node->next)
+        *sum += node->value;
+}
+
+TEST(HostMemory, AListOfWhichOnlyTheFirstNodeWasCopied) {
+    Node last{2, nullptr};
+    const auto second = std::make_unique<Node>(Node{1, &last});
+    const Node first{0, second.get()};
+    Buffer<Node> node(1);
+    Buffer<int> sum(1);
+    cudaMemcpy(node.get(), &first, sizeof first, cudaMemcpyHostToDevice);
+    EXPECT_FINDS("host_memory", [&] { sum_of_list<<<1, 1>>>(node.get(), sum.get()); });
+}
+
+struct Image {
+    int width, height;
+    unsigned* pixels;
+};
+__global__ void set_pixels(const Image* image) {
+    image->pixels[threadIdx.x] = 0;
+}
+__global__ void count_pixels(const Image* image) {
+    atomicAdd(&image->pixels[0], 1u);
+}
+__global__ void copy_pixels(const Image* image, unsigned* out) {
+    memcpy(out, image->pixels, image->width * sizeof *out);
+}
+
+TEST(HostMemory, AStructureWithAPointerOfTheHost) {
+    std::vector<unsigned> pixels(32);
+    const Image image{32, 1, pixels.data()};
+    Buffer<Image> copy(1);
+    Buffer<unsigned> out(32);
+    cudaMemcpy(copy.get(), &image, sizeof image, cudaMemcpyHostToDevice);
+    EXPECT_FINDS("host_memory", [&] { set_pixels<<<1, 32>>>(copy.get()); });
+    EXPECT_FINDS("host_memory", [&] { count_pixels<<<1, 32>>>(copy.get()); });
+    EXPECT_FINDS("host_memory", [&] { copy_pixels<<<1, 1>>>(copy.get(), out.get()); });
+    cuda_on_cpu::begin_inspection({});
+    set_pixels<<<1, 32>>>(copy.get());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+    cuda_on_cpu::end_inspection();
+    cudaDeviceReset();
+}
+
+TEST(HostMemory, NotWhatTheDeviceCanReach) {
+    std::vector<float> registered(8);
+    ASSERT_EQ(cudaHostRegister(registered.data(), 32, 0), cudaSuccess);
+    float *pinned = nullptr, *managed = nullptr;
+    cudaMallocHost(&pinned, 32);
+    cudaMallocManaged(&managed, 32);
+    std::fill_n(pinned, 8, 0.0F);
+    std::fill_n(managed, 8, 0.0F);
+    const Rows<float> matrix({registered.data(), pinned, managed});
+    EXPECT_FINDS("", [&] { add_one_to_rows<<<3, 8>>>(matrix.get()); });
+    EXPECT_EQ(registered[7] + pinned[7] + managed[7], 3);
+    cudaHostUnregister(registered.data());
+    cudaFreeHost(pinned);
+    cudaFree(managed);
+}
+
+struct Tree {
+    int key;
+    Tree* left = nullptr;
+    explicit __device__ Tree(int k) : key(k) {}
+    __device__ ~Tree() {
+        if (left != nullptr) delete left;
+        key = -1;
+    }
+};
+__device__ Tree* trees[2];
+
+__global__ void grow_trees() {
+    Tree* const tree = new Tree(1);
+    tree->left = new Tree(2);
+    auto* const numbers = static_cast<int*>(malloc(100 * sizeof(int)));
+    numbers[99] = tree->left->key;
+    tree->key += numbers[99];
+    free(numbers);
+    trees[threadIdx.x] = tree;
+}
+__global__ void cut_trees(int* out) {
+    out[threadIdx.x] = trees[threadIdx.x]->key;
+    delete trees[threadIdx.x];
+}
+
+TEST(HostMemory, NotTheHeapOfKernels) {
+    Buffer<int> out(2);
+    EXPECT_FINDS("", [&] {
+        grow_trees<<<1, 2>>>();
+        cut_trees<<<1, 2>>>(out.get());
+    });
+}
+
+constexpr float kTable[] = {1, 2, 3, 4};
+struct Shape {
+    __device__ virtual float area() const = 0;
+};
+struct Square : Shape {
+    float side;
+    explicit __device__ Square(float s) : side(s) {}
+    __device__ float area() const override { return side * side; }
+};
+struct Large {
+    int values[200];
+};
+__device__ __noinline__ float last_of(const float* values, int count) {
+    return values[count - 1];
+}
+
+__global__ void many_kinds_of_memory(Large large, const __grid_constant__ Large constant, int i, float* out) {
+    static const float kOwn[] = {5, 6, 7, 8};
+    float local[64];
+    for (int k = 0; k < 64; ++k)
+        local[k] = kTable[(k + i) % 4] + kOwn[k % 4];
+    large.values[i] += 1;
+    const Square square(local[i]);
+    const Shape& shape = square;
+    const float from_next_lane = __shfl_down_sync(~0U, shape.area(), 1);
+    const unsigned votes = __ballot_sync(~0U, from_next_lane > 0) + __reduce_add_sync(~0U, threadIdx.x);
+    const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    const float sum = cg::reduce(warp, from_next_lane, cg::plus<float>());
+    out[threadIdx.x] = last_of(local, 64) + large.values[i] + constant.values[i] + sum + votes;
+    if (threadIdx.x == 40) printf("%s%g", "", out[threadIdx.x]);
+}
+
+TEST(HostMemory, NotWhatAKernelHasOfItself) {
+    Buffer<float> out(32);
+    EXPECT_FINDS("", [&] { many_kinds_of_memory<<<1, 32>>>({}, {}, 3, out.get()); });
+}
+
+__global__ void call_function(const float* a, const float* b, float* out) {
+    const unsigned i = threadIdx.x;
+    const nvstd::function<float()> sum = [=] { return a[i] + b[i]; };  // too large for the object
+    nvstd::function<void(float)> store;
+    store = [=](float value) { out[i] = value + a[0] + b[0]; };
+    store(sum());
+}
+
+TEST(HostMemory, NotWhatAFunctionObjectHolds) {
+    float* all = nullptr;
+    cudaMallocManaged(&all, 96 * sizeof *all);
+    std::fill_n(all, 96, 0.0F);
+    EXPECT_FINDS("", [&] { call_function<<<1, 32>>>(all, all + 32, all + 64); });
+    cudaDeviceReset();  // from then on all of the heap was the kernels', too
+}
+
+__global__ void sum_of_wide_tile(unsigned* out) {
+    __shared__ cg::block_tile_memory<64> memory;
+    const auto tile = cg::tiled_partition<64>(cg::this_thread_block(memory));
+    out[threadIdx.x] = tile.shfl(threadIdx.x, 40) + tile.any(threadIdx.x == 3);
+}
+
+TEST(HostMemory, NotWhatThreadsOfAWideTileExchange) {
+    Buffer<unsigned> out(64);
+    EXPECT_FINDS("", [&] { sum_of_wide_tile<<<1, 64>>>(out.get()); });
+}
+
+__global__ void clear(float* out, int i) {
+    out[i] = 0;
+}
+__global__ void parent(float* out) {
+    clear<<<1, 1>>>(out, threadIdx.x);
+}
+
+TEST(HostMemory, NotTheArgumentsOfAChildGrid) {
+    Buffer<float> out(32);
+    EXPECT_FINDS("", [&] { parent<<<1, 32>>>(out.get()); });
 }
 
 }  // namespace

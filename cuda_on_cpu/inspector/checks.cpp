@@ -397,6 +397,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     }
     launch_ = &launch;
     watched_ = watched;
+    uses_host_memory = 0;  // a block that failed may have left it
     unchecked_ = nullptr;
     block_ = {block.x, block.y, block.z};
     shape_ = state.configuration.block;
@@ -511,6 +512,7 @@ BlockChecks::Page BlockChecks::look_up(Address byte) {
     // The stacks are allocated when they are first needed.
     stacks_begin_ = address_of(runner.stacks().begin());
     stacks_size_ = address_of(runner.stacks().end()) - stacks_begin_;
+    if (byte - stacks_begin_ < stacks_size_) return {number, nullptr, Memory::nothing};
     if (static_end_ > 0 && number >= static_begin_ / kPageBytes && number <= (static_end_ - 1) / kPageBytes)
         return {number, nullptr, Memory::static_shared};
     const auto* pointer = reinterpret_cast<const char*>(byte);

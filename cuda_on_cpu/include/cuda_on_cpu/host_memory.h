@@ -2,6 +2,8 @@
 // inspection reports their accesses.
 #pragma once
 
+#include <type_traits>
+
 #include "cuda_on_cpu/atomic_word.h"
 
 namespace cuda_on_cpu {
@@ -16,6 +18,28 @@ class UsesHostMemory {
     UsesHostMemory(const UsesHostMemory&) = delete;
     UsesHostMemory& operator=(const UsesHostMemory&) = delete;
 };
+
+// Calls a thread's own copy of `original`: it may write to its parameters. Constructors and
+// destructors of their classes are the host's code, because a GPU's threads get the bytes.
+template <class Closure, class... Place>
+__attribute__((always_inline)) inline void run_copy(const Closure& original, const Place&... place) {
+    if constexpr (std::is_trivially_copyable_v<Closure>) {
+        Closure own = original;
+        own(place...);
+    } else {
+        union Own {
+            explicit Own(const Closure& from) : closure(from) {}
+            ~Own() {}
+            Closure closure;
+        };
+        ++uses_host_memory;
+        Own own(original);
+        --uses_host_memory;
+        own.closure(place...);
+        const UsesHostMemory for_destructors;
+        own.closure.~Closure();
+    }
+}
 
 // True once a kernel has allocated from the host's heap what the heap of the device does not count,
 // until cudaDeviceReset().

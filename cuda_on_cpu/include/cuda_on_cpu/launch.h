@@ -110,12 +110,8 @@ class Kernel {
     // of the arguments: "x, a".
     template <class Closure, class... Arguments>
     void prepare(const char* names, const Closure& closure, const Arguments&... arguments) {
-        prepare_to_run(
-            [](const void* prepared) {
-                Closure own = *static_cast<const Closure*>(prepared);  // a thread may write to its parameters
-                own();
-            },
-            nullptr, names, closure, arguments...);
+        prepare_to_run([](const void* prepared) { run_copy(*static_cast<const Closure*>(prepared)); },
+                       nullptr, names, closure, arguments...);
     }
     // The same for a kernel whose threads only compute. The closure takes the thread's place.
     template <bool kPlainTypes, class Closure, class... Arguments>
@@ -125,8 +121,8 @@ class Kernel {
         } else {
             prepare_to_run(
                 [](const void* prepared) {
-                    Closure own = *static_cast<const Closure*>(prepared);
-                    own(ThreadPlace{threadIdx, blockIdx, blockDim, gridDim});
+                    run_copy(*static_cast<const Closure*>(prepared),
+                             ThreadPlace{threadIdx, blockIdx, blockDim, gridDim});
                 },
                 nullptr, names, closure, arguments...);
         }
@@ -141,8 +137,8 @@ class Kernel {
         } else {
             prepare_to_run(
                 [](const void* prepared) {
-                    const Closure own = *static_cast<const Closure*>(prepared);
-                    own(SingleThread{{blockIdx, blockDim, gridDim}});
+                    run_copy(*static_cast<const Closure*>(prepared),
+                             SingleThread{{blockIdx, blockDim, gridDim}});
                 },
                 nullptr, names, closure, arguments...);
         }

@@ -79,6 +79,24 @@ std::string messages(const std::vector<Finding>& all) {
         EXPECT_EQ(kinds(seen), expected) << messages(seen);      \
     }
 
+// --- The first launch of the program
+
+__device__ __noinline__ void count_up(int* numbers) {
+    for (int i = 0; i < 8; ++i)
+        numbers[i] = i;
+}
+__global__ void use_own_stack() {
+    int numbers[8];
+    count_up(numbers);
+    if (numbers[7] != 7) __trap();
+}
+
+// The first access of an OS thread is one to a stack, which is no memory of the host. This has to
+// be the first test: no OS thread has run a block before.
+TEST(FirstLaunch, AccessesTheStacksOfItsThreads) {
+    EXPECT_FINDS("", [] { use_own_stack<<<64, 1>>>(); });
+}
+
 // --- The report of a finding
 
 __global__ void first_reads_what_second_warp_writes(float* out) {
@@ -1771,6 +1789,70 @@ TEST(HostMemory, NotWhatAKernelHasOfItself) {
     EXPECT_FINDS("", [&] { many_kinds_of_memory<<<1, 32>>>({}, {}, 3, out.get()); });
 }
 
+__global__ void clear(float* out, int i) {
+    out[i] = 0;
+}
+
+// A pointer in shared memory to a variable of the thread.
+__global__ void sum_by_pointer(float* out) {
+    __shared__ float* variables[32];
+    float own = threadIdx.x;
+    variables[threadIdx.x] = &own;
+    __syncwarp();
+    out[threadIdx.x] = *variables[threadIdx.x] + own;
+    __syncwarp();
+}
+
+struct Holder {
+    std::shared_ptr<int> owner;
+    float* values;
+};
+__global__ void use_holder(Holder holder, float* out) {
+    out[threadIdx.x] = holder.values[threadIdx.x];
+}
+
+TEST(HostMemory, NotMembersThatTheHostUses) {
+    Buffer<float> values(32), out(32);
+    cudaMemset(values.get(), 0, 128);
+    const Holder holder{std::make_shared<int>(1), values.get()};
+    EXPECT_FINDS("", [&] {
+        use_holder<<<1, 32>>>(holder, out.get());
+        sum_by_pointer<<<1, 32>>>(out.get());
+    });
+}
+
+TEST(HostMemory, NotWhatCallbacksOfTheHostDo) {
+    std::vector<int> done(1000);
+    Buffer<float> out(32);
+    EXPECT_FINDS("", [&] {
+        clear<<<1, 1>>>(out.get(), 0);
+        cudaLaunchHostFunc(
+            nullptr,
+            [](void* all) {
+                for (int& one : *static_cast<std::vector<int>*>(all))
+                    one += 1;
+            },
+            &done);
+        clear<<<1, 1>>>(out.get(), 1);
+        cudaDeviceSynchronize();
+    });
+    EXPECT_EQ(done[999], 1);
+}
+
+__global__ void add_to_mapped(int* mapped, const int* sum) {
+    atomicAdd(mapped, *sum);
+}
+
+TEST(HostMemory, NotMappedMemory) {
+    int *pinned = nullptr, *mapped = nullptr;
+    ASSERT_EQ(cudaHostAlloc(&pinned, 8, cudaHostAllocMapped), cudaSuccess);
+    ASSERT_EQ(cudaHostGetDevicePointer(&mapped, pinned, 0), cudaSuccess);
+    pinned[0] = 1;
+    pinned[1] = 2;
+    EXPECT_FINDS("", [&] { add_to_mapped<<<1, 1>>>(mapped, mapped + 1); });
+    cudaFreeHost(pinned);
+}
+
 __global__ void call_function(const float* a, const float* b, float* out) {
     const unsigned i = threadIdx.x;
     const nvstd::function<float()> sum = [=] { return a[i] + b[i]; };  // too large for the object
@@ -1798,9 +1880,6 @@ TEST(HostMemory, NotWhatThreadsOfAWideTileExchange) {
     EXPECT_FINDS("", [&] { sum_of_wide_tile<<<1, 64>>>(out.get()); });
 }
 
-__global__ void clear(float* out, int i) {
-    out[i] = 0;
-}
 __global__ void parent(float* out) {
     clear<<<1, 1>>>(out, threadIdx.x);
 }

@@ -90,6 +90,7 @@ class Translation : Rewriter {
           kernels_(file),
           launches_(file),
           loose_names_(file),
+          pointer_casts_(file, shared_arrays),
           regions_(file, dialect),
           rows_(file, dialect),
           shared_variables_(file, shared_arrays),
@@ -128,6 +129,7 @@ class Translation : Rewriter {
     Kernels kernels_;
     Launches launches_;
     LooseNames loose_names_;
+    PointerCasts pointer_casts_;
     Regions regions_;
     Rows rows_;
     SharedVariables shared_variables_;
@@ -159,6 +161,8 @@ std::string Translation::run() {
         } else if ((token.is("<") || token.is(">")) && i < device_code_end_ &&
                    tokens_.is_run(i, token.text, 2)) {
             shifts_.translate_shift(i);
+        } else if (token.is("(") && i < device_code_end_) {
+            pointer_casts_.translate_cast(i);
         }
     }
     shared_variables_.declare_global_shared();
@@ -222,6 +226,8 @@ void Translation::translate_word(std::size_t i) {
         allocate_from_heap(i);
     } else if ((word.is("delete") || word.is("free")) && i < device_code_end_) {
         give_back_to_heap(i);
+    } else if ((word.is("reinterpret_cast") || word.is("static_cast")) && i < device_code_end_) {
+        pointer_casts_.translate_named_cast(i);
     } else if (kernels_.is_kernel(word.text)) {
         launches_.require_configuration(i);
     } else if (device_declarations_.is_variable(word.text)) {
@@ -306,7 +312,7 @@ void Translation::allocate_from_heap(std::size_t i) {
         return;
     else if (!has_own_new())
         replace_function(i, "::new (::cuda_on_cpu::OnHeap())");
-    else if (!tokens_.is(before, "*") &&
+    else if (!tokens_.is(before, "*") && !tokens_.is(before, ")") &&
              !(tokens_.is(before, ":") && tokens_.is(tokens_.previous(before), ":")))
         text_[i] = "::cuda_on_cpu::OwnNew() ->* new";
 }

@@ -4,6 +4,7 @@
 #include <cooperative_groups/reduce.h>
 #include <cuda.h>
 #include <cuda_fp16.h>
+#include <cuda_pipeline.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -1752,7 +1753,7 @@ TEST(HostMemory, NotTheHeapOfKernels) {
     });
 }
 
-constexpr float kTable[] = {1, 2, 3, 4};
+__constant__ float kTable[] = {1, 2, 3, 4};
 struct Shape {
     __device__ virtual float area() const = 0;
 };
@@ -1887,6 +1888,129 @@ __global__ void parent(float* out) {
 TEST(HostMemory, NotTheArgumentsOfAChildGrid) {
     Buffer<float> out(32);
     EXPECT_FINDS("", [&] { parent<<<1, 32>>>(out.get()); });
+}
+
+// --- Misaligned words and structures
+
+struct Pair {
+    float x, y;
+};
+struct Pixel {
+    unsigned char red, green, blue, alpha;
+};
+struct __attribute__((packed)) Record {
+    char kind;
+    int value;
+    double weight;
+};
+struct __align__(16) Quad {
+    int values[4];
+};
+__device__ char some_bytes[64];
+
+// The compiler knows these addresses, and that they are misaligned.
+__global__ void word_in_shared(unsigned* out) {
+    __shared__ char tile[64];
+    for (int i = 0; i < 64; ++i)
+        tile[i] = 0;
+    out[0] = *(unsigned*)(tile + 1);
+}
+__global__ void word_in_variable(short* out) {
+    for (char& byte : some_bytes)
+        byte = 0;
+    const auto* const words = reinterpret_cast<const short*>(some_bytes + 1);
+    out[0] = words[4];
+}
+__global__ void halves_of_vectors(float4* vectors) {
+    *(float2*)&vectors[threadIdx.x].y = float2{1, 2};
+}
+__global__ void reference_to_vector(float4* vectors, float2* out) {
+    out[0] = reinterpret_cast<float2&>(vectors[0].y);
+}
+
+TEST(Alignment, OfWordsWhoseAddressTheCompilerKnows) {
+    Buffer<float4> vectors(4);
+    cudaMemset(vectors.get(), 0, 64);
+    const auto at = [&](auto* null) { return reinterpret_cast<decltype(null)>(vectors.get()); };
+    EXPECT_FINDS("misaligned", [&] { word_in_shared<<<1, 1>>>(at((unsigned*)nullptr)); });
+    EXPECT_FINDS("misaligned", [&] { word_in_variable<<<1, 1>>>(at((short*)nullptr)); });
+    EXPECT_FINDS("misaligned", [&] { halves_of_vectors<<<1, 4>>>(vectors.get()); });
+    EXPECT_FINDS("misaligned", [&] { reference_to_vector<<<1, 1>>>(vectors.get(), at((float2*)nullptr)); });
+}
+
+template <class T>
+__global__ void first_of_rows(const char* image, int pitch, T* out) {
+    const T* const row = (const T*)(image + threadIdx.x * pitch);
+    out[threadIdx.x] = row[0];
+}
+__global__ void store_in_rows(void* image, int offset, uint3 value) {
+    char* const row = static_cast<char*>(image) + offset;
+    *static_cast<uint3*>(static_cast<void*>(row)) = value;
+}
+
+TEST(Alignment, OfStructures) {
+    Buffer<char> image(64);
+    Buffer<Quad> out(8);
+    cudaMemset(image.get(), 0, 64);
+    const auto finds = [&](auto* to, int pitch, const char* expected) {
+        using T = std::remove_pointer_t<decltype(to)>;
+        EXPECT_FINDS(expected, [&] { first_of_rows<<<1, 2>>>(image.get(), pitch, (T*)out.get()); });
+    };
+    finds((uint3*)nullptr, 13, "misaligned");
+    finds((uint3*)nullptr, 20, "");
+    finds((Pair*)nullptr, 10, "misaligned");
+    finds((Pair*)nullptr, 12, "");
+    finds((short3*)nullptr, 7, "misaligned");
+    finds((short3*)nullptr, 6, "");
+    finds((Quad*)nullptr, 24, "misaligned");
+    finds((Quad*)nullptr, 32, "");
+    finds((Pixel*)nullptr, 5, "");
+    finds((uchar3*)nullptr, 3, "");
+    finds((Record*)nullptr, 13, "");
+    EXPECT_FINDS("misaligned", [&] { store_in_rows<<<1, 1>>>(image.get(), 2, {1, 2, 3}); });
+    EXPECT_FINDS("", [&] { store_in_rows<<<1, 1>>>(image.get(), 4, {1, 2, 3}); });
+}
+
+__global__ void any_address(char* bytes, int offset, float* out) {
+    __shared__ __align__(16) char tile[64];
+    for (int i = threadIdx.x; i < 64; i += blockDim.x)
+        tile[i] = bytes[i];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int word;
+        double wide;
+        uint3 three;
+        memcpy(&word, tile + 1, sizeof word);
+        memcpy(&wide, bytes + offset, sizeof wide);
+        std::memcpy(&three, (const uint3*)(bytes + offset), sizeof three);
+        auto* const record = (Record*)(bytes + 3);
+        record->value = 4;
+        record->weight += 1;
+        const Record copy = reinterpret_cast<Record*>(tile + 1)[1];
+        auto* const pixels = (Pixel*)(tile + 1);
+        const Pixel pixel = pixels[2];
+        const char part = *(char*)((uint3*)(tile + 1));
+        out[0] = static_cast<float>(word + wide + three.x + copy.value + pixel.red + part);
+    }
+}
+__global__ void copy_words(const float* from, float* out) {
+    __shared__ float tile[64];
+    __pipeline_memcpy_async(tile + 1 + threadIdx.x, from + 3 + threadIdx.x, 4);
+    __pipeline_memcpy_async((float2*)(tile + 40), (float2*)(from + 2), 8);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    const Quad quad = *(const Quad*)(tile + 4);
+    out[threadIdx.x] = tile[threadIdx.x + 1] + quad.values[3];
+}
+
+TEST(Alignment, IsNotNeededOfBytes) {
+    Buffer<char> bytes(64);
+    Buffer<float> words(64), out(32);
+    cudaMemset(bytes.get(), 0, 64);
+    cudaMemset(words.get(), 0, 256);
+    EXPECT_FINDS("", [&] { any_address<<<1, 32>>>(bytes.get(), 5, out.get()); });
+    EXPECT_FINDS("", [&] { copy_words<<<1, 32>>>(words.get(), out.get()); });
 }
 
 }  // namespace

@@ -44,6 +44,7 @@
 #include "cuda_on_cpu/dpx.h"
 #include "cuda_on_cpu/float_instructions.h"
 #include "cuda_on_cpu/hopper.h"
+#include "cuda_on_cpu/inspected_casts.h"
 #include "cuda_on_cpu/inspected_memory.h"
 #include "cuda_on_cpu/intrinsics.h"
 #include "cuda_on_cpu/kernel_api.h"

@@ -1,5 +1,10 @@
 #include "checks.hpp"
 
+#include <link.h>
+#include <malloc.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -10,7 +15,10 @@
 
 #include "block.hpp"
 #include "child_grids.hpp"
+#include "cuda_on_cpu/host_memory.h"
+#include "device_heap.hpp"
 #include "environment.hpp"
+#include "kernel_line.hpp"
 #include "memory.hpp"
 #include "observer.hpp"
 #include "source_places.hpp"
@@ -64,6 +72,37 @@ std::string advice(AccessKind a, AccessKind b, bool between_blocks) {
 
 std::string bytes_text(std::size_t bytes) {
     return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
+
+// --- Memory of the host --------------------------------------------------------------------------
+
+// Does the page hold anything of a program or library that is loaded, or of their variables of this
+// OS thread?
+bool is_in_image(Address page, std::size_t bytes) {
+    struct Search {
+        Address begin, end;
+        bool meets(Address begin_of, std::size_t size) const {
+            return begin_of < end && begin < begin_of + size;
+        }
+    } search{page, page + bytes};
+    const auto look = [](dl_phdr_info* image, std::size_t, void* searched) {
+        const auto& wanted = *static_cast<const Search*>(searched);
+        for (int i = 0; i < image->dlpi_phnum; ++i) {
+            const auto& segment = image->dlpi_phdr[i];
+            const bool is_loaded = segment.p_type == PT_LOAD;
+            const bool is_of_thread = segment.p_type == PT_TLS && image->dlpi_tls_data != nullptr;
+            if (is_loaded && wanted.meets(image->dlpi_addr + segment.p_vaddr, segment.p_memsz)) return 1;
+            if (is_of_thread && wanted.meets(address_of(image->dlpi_tls_data), segment.p_memsz)) return 1;
+        }
+        return 0;
+    };
+    return dl_iterate_phdr(look, &search) != 0;
+}
+
+bool is_readable(Address byte) {
+    char value;
+    const iovec here{&value, 1}, there{reinterpret_cast<void*>(byte), 1};
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
 }
 
 // --- Device memory -------------------------------------------------------------------------------
@@ -226,6 +265,7 @@ LaunchChecks::LaunchChecks(const LaunchState& launch)
       kernel_(launch.name),
       number_of_launch_(launch.configuration.number),
       shape_(launch.configuration.block),
+      arguments_(launch.closure.get()),
       variables_(guarded_variables()) {
     static std::atomic<std::uint64_t> launches{0};
     generation_ = ++launches << 32;
@@ -357,6 +397,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     }
     launch_ = &launch;
     watched_ = watched;
+    uses_host_memory = 0;  // a block that failed may have left it
     unchecked_ = nullptr;
     block_ = {block.x, block.y, block.z};
     shape_ = state.configuration.block;
@@ -471,6 +512,7 @@ BlockChecks::Page BlockChecks::look_up(Address byte) {
     // The stacks are allocated when they are first needed.
     stacks_begin_ = address_of(runner.stacks().begin());
     stacks_size_ = address_of(runner.stacks().end()) - stacks_begin_;
+    if (byte - stacks_begin_ < stacks_size_) return {number, nullptr, Memory::nothing};
     if (static_end_ > 0 && number >= static_begin_ / kPageBytes && number <= (static_end_ - 1) / kPageBytes)
         return {number, nullptr, Memory::static_shared};
     const auto* pointer = reinterpret_cast<const char*>(byte);
@@ -493,7 +535,8 @@ BlockChecks::Page BlockChecks::look_up(Address byte) {
         };
         if (std::ranges::any_of(launch_->variables(), in_page)) return {number, nullptr, Memory::constants};
     }
-    return {number, nullptr, Memory::nothing};
+    const bool is_of_host = !is_in_image(number * kPageBytes, kPageBytes) && is_readable(byte);
+    return {number, nullptr, is_of_host ? Memory::host : Memory::nothing};
 }
 
 void BlockChecks::check(AccessKind kind, Address byte, std::size_t bytes, Place place, bool aligned) {
@@ -540,9 +583,38 @@ void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::
         case Memory::constants:
             inside_variable(access, aligned);
             break;
+        case Memory::host:
+            if (!is_lent(byte)) report_host(access);
+            break;
         case Memory::nothing:
             break;
     }
+}
+
+// Is it memory of the host that stands for memory of the device, or that the runtime itself uses in
+// a kernel?
+bool BlockChecks::is_lent(Address byte) const {
+    const auto is_in = [byte](const void* begin, std::size_t size) {
+        return byte - address_of(begin) < size;
+    };
+    return uses_host_memory > 0 || kernels_share_heap || is_in(&block_runner(), sizeof(BlockRunner)) ||
+           is_in(launch_->arguments(), malloc_usable_size(const_cast<void*>(launch_->arguments()))) ||
+           in_heap_of_kernels(reinterpret_cast<const void*>(byte)) ||
+           find_allocation(reinterpret_cast<const void*>(byte)).has_value();  // cudaHostRegister
+}
+
+void BlockChecks::report_host(const Access& access) {
+    std::array<char, 32> address;
+    std::snprintf(address.data(), address.size(), "%p", reinterpret_cast<void*>(access.address));
+    const std::string what = std::string(verb(access.kind)) + " of " + bytes_text(access.bytes) + " at " +
+                             address.data() + ", in memory of the host, which a GPU cannot reach";
+    report("host_memory", access, what);
+    void* const instruction = reinterpret_cast<void*>(long_place(access.place) - 1);
+    const std::string line = kernel_line({&instruction, 1});
+    block_runner().fail(cudaErrorIllegalAddress,
+                        what + (line.empty() ? "" : ", in " + line) +
+                            ": was a pointer copied to the device that points to memory of the host?",
+                        Site{"", 0});
 }
 
 bool BlockChecks::inside_shared(SharedShadow::Region& region, const Access& access, bool aligned) {

@@ -70,6 +70,8 @@ class LaunchChecks {
         dim3 shape;
         std::vector<std::array<unsigned, 3>> blocks;
     };
+    // The copy of the kernel's arguments that all threads read.
+    const void* arguments() const { return arguments_; }
     // In the order of their addresses.
     const std::vector<GuardedVariable>& variables() const { return variables_; }
     const EarlierLaunch* beside() const { return beside_ ? &*beside_ : nullptr; }
@@ -118,6 +120,7 @@ class LaunchChecks {
     std::uint64_t number_of_launch_;
     dim3 shape_;
     std::optional<EarlierLaunch> beside_;
+    const void* arguments_;
     std::vector<GuardedVariable> variables_;
     mutable std::mutex mutex_;
     std::vector<std::array<unsigned, 3>> blocks_;
@@ -224,7 +227,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         of_cluster,
         device,
         variables,
-        constants  // variables that are const
+        constants,  // variables that are const
+        host
     };
     static bool is_shared(Memory memory) {
         return memory == Memory::static_shared || memory == Memory::dynamic_shared;
@@ -330,6 +334,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void check_box(unsigned thread, AccessKind kind, const TensorMap& map, int column, int row, Place place);
     void check_shared(SharedShadow::Region& region, const Access& access, bool aligned);
     bool inside_variable(const Access& access, bool aligned);
+    bool is_lent(Address byte) const;
+    void report_host(const Access& access);
     void check_device(DeviceMemory& memory, const Access& access, bool aligned);
     bool inside_shared(SharedShadow::Region& region, const Access& access, bool aligned);
     // Accesses to the shared memory of other blocks of the cluster have to be ordered before these

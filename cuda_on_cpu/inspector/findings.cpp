@@ -97,7 +97,8 @@ bool Findings::has_bad_access() const {
     const std::scoped_lock lock(mutex_);
     return std::any_of(found_.begin(), found_.end(), [](const auto& entry) {
         const std::string& kind = entry.first.kind;
-        return kind == "out_of_bounds" || kind == "use_after_free" || kind == "misaligned";
+        return kind == "out_of_bounds" || kind == "use_after_free" || kind == "misaligned" ||
+               kind == "host_memory";
     });
 }
 
@@ -125,6 +126,11 @@ std::string why_of(const std::string& kind) {
         {"out_of_bounds",
          "The access lies outside of every array. A GPU reads something else there, or destroys it."},
         {"misaligned", "An access of 2, 4, 8 or 16 bytes needs an address that is a multiple of its size."},
+        {"host_memory",
+         "A pointer of the host means nothing to a GPU. Where an array, a list or a structure in device "
+         "memory "
+         "holds pointers, what they point to needs memory of cudaMalloc(), too, and these addresses are "
+         "what is copied."},
         {"use_after_free", "The memory was given back with cudaFree() before the kernel ran."},
         {"uninitialised_read",
          "Nothing has written these bytes: neither a copy from the host, nor cudaMemset(), nor a kernel. On "

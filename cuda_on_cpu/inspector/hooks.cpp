@@ -43,13 +43,31 @@ AccessKind kind_of(Operation operation) {
     if (auto* recorder = recording; recorder != nullptr) recorder->access(operation, address, bytes, place);
 }
 
-[[gnu::always_inline]] inline void access_range(Operation operation, const volatile void* address,
-                                                std::size_t bytes, std::uint64_t place) {
+[[gnu::always_inline]] inline void access_bytes(Operation operation, const volatile void* address,
+                                                std::size_t bytes, std::uint64_t place,
+                                                bool aligned = false) {
     if (bytes == 0) return;
     if (auto* checks = checking; checks != nullptr)
-        checks->access(kind_of(operation), address, bytes, place, false);
+        checks->access(kind_of(operation), address, bytes, place, aligned);
     if (auto* recorder = recording; recorder != nullptr)
         recorder->access_range(operation, address, bytes, place);
+}
+
+// The last cast to a pointer to structures of that size whose address was not aligned for them
+// (inspected_casts.h). Nothing else distinguishes such an access from one of a packed structure.
+struct MisalignedCast {
+    std::uintptr_t address = 0;
+    std::size_t alignment = 1;
+};
+constexpr std::size_t kMostBytes = 64;
+constinit thread_local MisalignedCast misaligned_casts[kMostBytes + 1];
+
+[[gnu::always_inline]] inline void access_range(Operation operation, const volatile void* address,
+                                                std::size_t bytes, std::uint64_t place) {
+    const MisalignedCast& cast = misaligned_casts[bytes <= kMostBytes ? bytes : 0];
+    const std::uintptr_t apart = reinterpret_cast<std::uintptr_t>(address) - cast.address;
+    const bool needs_alignment = cast.alignment > 1 && apart % cast.alignment == 0;
+    access_bytes(operation, address, bytes, place, needs_alignment);
 }
 
 // What the instrumented code has announced of its next atomic access (inspected_scope.h).
@@ -110,18 +128,23 @@ void cuda_on_cpu_next_in_block() {
     next_in_block = true;
 }
 
+// `alignment`: what structures of so many bytes need.
+void cuda_on_cpu_misaligned_cast(const volatile void* pointer, std::size_t bytes, std::size_t alignment) {
+    if (bytes <= kMostBytes) misaligned_casts[bytes] = {reinterpret_cast<std::uintptr_t>(pointer), alignment};
+}
+
 void* cuda_on_cpu_memset(void* to, int value, std::size_t bytes) {
-    access_range(Operation::kStore, to, bytes, PLACE);
+    access_bytes(Operation::kStore, to, bytes, PLACE);
     return std::memset(to, value, bytes);
 }
 void* cuda_on_cpu_memcpy(void* to, const void* from, std::size_t bytes) {
-    access_range(Operation::kLoad, from, bytes, PLACE);
-    access_range(Operation::kStore, to, bytes, PLACE);
+    access_bytes(Operation::kLoad, from, bytes, PLACE);
+    access_bytes(Operation::kStore, to, bytes, PLACE);
     return std::memcpy(to, from, bytes);
 }
 void* cuda_on_cpu_memmove(void* to, const void* from, std::size_t bytes) {
-    access_range(Operation::kLoad, from, bytes, PLACE);
-    access_range(Operation::kStore, to, bytes, PLACE);
+    access_bytes(Operation::kLoad, from, bytes, PLACE);
+    access_bytes(Operation::kStore, to, bytes, PLACE);
     return std::memmove(to, from, bytes);
 }
 }  // extern "C"

@@ -1,14 +1,17 @@
 #include "device_heap.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
 
 #include "cuda_on_cpu/device_heap.h"
+#include "cuda_on_cpu/host_memory.h"
 #include "cuda_on_cpu/thread.h"
 #include "current_device.hpp"
 #include "pages.hpp"
@@ -25,6 +28,7 @@ struct Heap {
 struct Piece {
     std::size_t size;
     int device;
+    bool freed = false;  // it is still there: a destructor runs after `delete` has freed the memory
 };
 struct Heaps {
     std::mutex mutex;
@@ -41,6 +45,24 @@ Heaps& heaps() {
 // The caller holds the lock.
 Heap& current_heap(Heaps& all) {
     return all.of_device[static_cast<std::size_t>(current_device())];
+}
+
+// The piece that contains the byte. A pointer to an array lies behind its length, and one to a base
+// class may lie inside. The caller holds the lock.
+Piece* piece_at(Heaps& all, std::uintptr_t byte) {
+    auto behind = all.pieces.upper_bound(byte);
+    if (behind == all.pieces.begin()) return nullptr;
+    auto& [begin, piece] = *--behind;
+    return byte < begin + piece.size || byte == begin ? &piece : nullptr;
+}
+
+// Memory that was freed has been given out again. The caller holds the lock.
+void forget_freed(Heaps& all, std::uintptr_t begin, std::size_t size) {
+    const auto end = all.pieces.lower_bound(begin + std::max<std::size_t>(size, 1));
+    auto first = all.pieces.lower_bound(begin);
+    if (first != all.pieces.begin() && std::prev(first)->first + std::prev(first)->second.size > begin)
+        --first;
+    all.pieces.erase(first, end);
 }
 
 // Takes `bytes` from the heap for memory that `allocate` returns.
@@ -61,6 +83,7 @@ void* take(std::size_t bytes, Allocate allocate) {
     void* const memory = fits ? allocate() : nullptr;
     const std::scoped_lock lock(all.mutex);
     if (memory != nullptr) {
+        forget_freed(all, reinterpret_cast<std::uintptr_t>(memory), size);
         all.pieces[reinterpret_cast<std::uintptr_t>(memory)] = {size, current_device()};
     } else {
         if (fits) current_heap(all).used -= size;
@@ -70,6 +93,8 @@ void* take(std::size_t bytes, Allocate allocate) {
 }
 
 }  // namespace
+
+constinit Atomic<bool> kernels_share_heap = false;
 
 bool set_heap_size(std::size_t bytes) {
     Heaps& all = heaps();
@@ -91,6 +116,7 @@ void reset_heap() {
     const std::scoped_lock lock(all.mutex);
     std::erase_if(all.pieces, [](const auto& piece) { return piece.second.device == current_device(); });
     current_heap(all) = {};
+    kernels_share_heap = false;
     all.were_full[static_cast<std::size_t>(current_device())] = false;
 }
 
@@ -109,6 +135,10 @@ void* heap_new(std::size_t bytes, std::size_t alignment) {
     });
 }
 
+void note_own_new() {
+    if (in_kernel()) kernels_share_heap = true;
+}
+
 void heap_free(void* memory) {
     leaves_heap(memory);
     std::free(memory);
@@ -119,13 +149,16 @@ void leaves_heap(const volatile void* memory) {
     const auto byte = reinterpret_cast<std::uintptr_t>(memory);
     Heaps& all = heaps();
     const std::scoped_lock lock(all.mutex);
-    // A pointer to an array lies behind its length, and one to a base class may lie inside.
-    auto behind = all.pieces.upper_bound(byte);
-    if (behind == all.pieces.begin()) return;
-    const auto [begin, piece] = *--behind;
-    if (byte >= begin + piece.size && byte != begin) return;
-    all.of_device[static_cast<std::size_t>(piece.device)].used -= piece.size;
-    all.pieces.erase(behind);
+    Piece* const piece = piece_at(all, byte);
+    if (piece == nullptr || piece->freed) return;
+    all.of_device[static_cast<std::size_t>(piece->device)].used -= piece->size;
+    piece->freed = true;
+}
+
+bool in_heap_of_kernels(const void* byte) {
+    Heaps& all = heaps();
+    const std::scoped_lock lock(all.mutex);
+    return piece_at(all, reinterpret_cast<std::uintptr_t>(byte)) != nullptr;
 }
 
 }  // namespace cuda_on_cpu

@@ -12,5 +12,7 @@ std::size_t heap_size();
 void reset_heap();
 // Has a kernel of the current device got a null pointer because the heap was full?
 bool heap_was_full();
+// Is the byte in memory that a kernel has allocated, also if it has been freed since?
+bool in_heap_of_kernels(const void* byte);
 
 }  // namespace cuda_on_cpu

@@ -408,6 +408,10 @@ cudaError_t run(const KernelCall& call, const LaunchConfiguration& configuration
 constinit LaunchObserver* launch_observer = nullptr;
 constinit MemoryObserver* memory_observer = nullptr;
 
+void Kernel::may_poll() {
+    polls.store(true, MemoryOrder::relaxed);
+}
+
 bool Kernel::is_query() {
     if (querying) answer = this;
     return querying;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "block.hpp"
+#include "cuda_on_cpu/host_memory.h"
 
 namespace cuda_on_cpu {
 
@@ -71,6 +72,7 @@ void NamedBarriers::meet_in_tile(unsigned size, void* operand, TileWork work, co
                     site);
     tile_work_[id - kNamed] = work;
     if (arrive(id, threads, site)) {
+        const UsesHostMemory for_operands;
         if (work != nullptr) work(tile_operands_.data() + first, threads);
         release(id);
     } else {

@@ -15,6 +15,7 @@
 #include "cuda_on_cpu/arrival_barrier.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/barriers.h"
+#include "cuda_on_cpu/host_memory.h"
 #include "environment.hpp"
 #include "fault.hpp"
 #include "kernel_line.hpp"
@@ -61,6 +62,7 @@ unsigned converged_lanes(Site site) {
 }
 
 constinit thread_local unsigned polls = 0;
+constinit thread_local int uses_host_memory = 0;
 constinit thread_local const void* loaded_last[2] = {nullptr, nullptr};
 // In constant memory, like atomics_are_noted.
 CUDA_ON_CPU_CONSTANT constinit bool lockstep = false;

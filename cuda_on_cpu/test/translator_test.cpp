@@ -1065,6 +1065,11 @@ TEST(DeviceHeap, IsWhereDeviceCodeAllocates) {
         expect_translation(host, host);
     expect_translation("struct S { void* operator new(size_t); }; __device__ void f() { delete p; }",
                        "struct S { void* operator new(size_t); }; void f() { delete p; }");
+    expect_translation(
+        "struct S { void* operator new(size_t); }; __device__ void f() { p = new T(a); new (q) S; }",
+        "struct S { void* operator new(size_t); }; void f() { ::cuda_on_cpu::order_may_show = true; p = "
+        "::cuda_on_cpu::OwnNew() ->* "
+        "new T(a); new (q) S; }");
 }
 
 TEST(Shifts, OfDeviceCodeMarkTheirAmounts) {
@@ -1092,6 +1097,47 @@ TEST(Shifts, OfDeviceCodeMarkTheirAmounts) {
     expect_translation(
         "int g() { h([=] __device__(int n) { return 1 << n; }); return 1 << n; }",
         "int g() { h([=](int n) { return 1 << ::cuda_on_cpu::shift_amount(n); }); return 1 << n; }");
+}
+
+TEST(PointerCasts, OfWatchedDeviceCodeAreTold) {
+    const auto in_kernel = [](const std::string& statement, translator::SharedArrays arrays) {
+        return dense(translate("__device__ void f() { " + statement + " }", Dialect::gnu, arrays));
+    };
+    const auto expect_casts = [&](std::string marked) {
+        std::string plain = marked;
+        for (std::size_t at; (at = plain.find('@')) != std::string::npos;) {
+            plain.erase(at, 1);
+            marked.replace(marked.find('@'), 1, "::cuda_on_cpu::cast_to(");
+        }
+        for (std::size_t at; (at = plain.find('#')) != std::string::npos;) {
+            plain.erase(at, 1);
+            marked.replace(marked.find('#'), 1, ")");
+        }
+        EXPECT_EQ(in_kernel(plain, translator::SharedArrays::in_gaps), dense("void f() { " + marked + " }"));
+        EXPECT_EQ(in_kernel(plain, translator::SharedArrays::plain), dense("void f() { " + plain + " }"));
+    };
+    expect_casts("a = *@(float4*)&x[i]# + 1;");
+    expect_casts("a = *@(const int * const)(tile + 1)#;");
+    expect_casts("a = (@(A<B, 2>*)p->q.r(1)[2]#)[3];");
+    expect_casts("return @(unsigned long long*)a::b<c>(d)#;");
+    expect_casts("f(@(T**)p#, @(int*)0#);");
+    expect_casts("a = @(int*)(void*)(b + 1)#;");
+    expect_casts("a = @(int*)(size_t)b#;");
+    expect_casts("a = @reinterpret_cast<float4*>(x)#[i];");
+    expect_casts("a = @reinterpret_cast<float4&>(x[i])#;");
+    expect_casts("a = @static_cast<int*>(x)#;");
+    for (const char* same :
+         {"a = (a * b);", "a = (void*)p;", "a = (int)b * c;", "int n = sizeof(int*);", "void g(int*);",
+          "auto g = [](int* p) { return p; };", "a = static_cast<int>(b);",
+          "a = reinterpret_cast<size_t>(b);", "void (*g)(int*) = h;", "a = static_cast<T&&>(b);",
+          "using F = int(int*);", "a = (int*)b++;"})
+        expect_casts(same);
+    const std::string with_new = "a = (int*)new char[4];";
+    EXPECT_EQ(in_kernel(with_new, translator::SharedArrays::in_gaps),
+              in_kernel(with_new, translator::SharedArrays::plain));
+    EXPECT_EQ(translate("int* f() { return (int*)p; }", Dialect::gnu, translator::SharedArrays::in_gaps),
+              "int* f() { return (int*)p; }")
+        << "host code";
 }
 
 TEST(RemovedProperties, AreNamedOnce) {

@@ -105,6 +105,22 @@ class Shifts : Rewriter {
     std::size_t end_of_amount(std::size_t i, bool assigns) const;
 };
 
+// Casts to pointers.
+class PointerCasts : Rewriter {
+  public:
+    PointerCasts(File& file, SharedArrays shared_arrays)
+        : Rewriter(file), watched_(shared_arrays == SharedArrays::in_gaps) {}
+    void translate_named_cast(std::size_t i);
+    void translate_cast(std::size_t open);
+
+  private:
+    void wrap(std::size_t first, std::size_t last);
+    bool is_pointer_type(Range range) const;
+    std::size_t end_of_operand(std::size_t i) const;
+
+    bool watched_;
+};
+
 // kernel<<<...>>>(...)
 class Launches : Rewriter {
   public:

@@ -90,6 +90,7 @@ class Translation : Rewriter {
           kernels_(file),
           launches_(file),
           loose_names_(file),
+          pointer_casts_(file, shared_arrays),
           regions_(file, dialect),
           rows_(file, dialect),
           shared_variables_(file, shared_arrays),
@@ -105,6 +106,7 @@ class Translation : Rewriter {
     void mark_unused_result(std::size_t name);
     void tell_of_allocation(std::size_t i);
     bool allocates_in_device_code(std::size_t i);
+    bool has_own_new();
     void replace_function(std::size_t i, const std::string& text);
     void allocate_from_heap(std::size_t i);
     void give_back_to_heap(std::size_t i);
@@ -127,6 +129,7 @@ class Translation : Rewriter {
     Kernels kernels_;
     Launches launches_;
     LooseNames loose_names_;
+    PointerCasts pointer_casts_;
     Regions regions_;
     Rows rows_;
     SharedVariables shared_variables_;
@@ -158,6 +161,8 @@ std::string Translation::run() {
         } else if ((token.is("<") || token.is(">")) && i < device_code_end_ &&
                    tokens_.is_run(i, token.text, 2)) {
             shifts_.translate_shift(i);
+        } else if (token.is("(") && i < device_code_end_) {
+            pointer_casts_.translate_cast(i);
         }
     }
     shared_variables_.declare_global_shared();
@@ -221,6 +226,8 @@ void Translation::translate_word(std::size_t i) {
         allocate_from_heap(i);
     } else if ((word.is("delete") || word.is("free")) && i < device_code_end_) {
         give_back_to_heap(i);
+    } else if ((word.is("reinterpret_cast") || word.is("static_cast")) && i < device_code_end_) {
+        pointer_casts_.translate_named_cast(i);
     } else if (kernels_.is_kernel(word.text)) {
         launches_.require_configuration(i);
     } else if (device_declarations_.is_variable(word.text)) {
@@ -258,12 +265,17 @@ void Translation::tell_of_allocation(std::size_t i) {
     after_[body] += kMayShow;
 }
 
-// A class with an operator of its own keeps it, and constant expressions know no heap.
+// Constant expressions know no heap.
 bool Translation::allocates_in_device_code(std::size_t i) {
     const std::size_t body = outermost_function(i);
     if (body == kNone || is_member(i) || tokens_.is(tokens_.previous(i), "operator")) return false;
     for (std::size_t p = declaration_begin(body); p < body; ++p)
         if (tokens_[p].is("constexpr")) return false;
+    return !(tokens_[i].is("malloc") || tokens_[i].is("free")) || tokens_.is(tokens_.next(i), "(");
+}
+
+// Does a class of the file have an operator of its own? It keeps it.
+bool Translation::has_own_new() {
     if (!own_new_) {
         own_new_ = false;
         for (std::size_t p = 0; p < tokens_.size(); ++p)
@@ -272,7 +284,7 @@ bool Translation::allocates_in_device_code(std::size_t i) {
                 !is_namespace(tokens_.enclosing_brace(p)))
                 own_new_ = true;
     }
-    return tokens_[i].is("malloc") || tokens_[i].is("free") ? tokens_.is(tokens_.next(i), "(") : !*own_new_;
+    return *own_new_;
 }
 
 // Replaces `f`, `::f` and `std::f`.
@@ -293,10 +305,16 @@ void Translation::replace_function(std::size_t i, const std::string& text) {
 // `malloc(n)` and `new T`, but not `new (place) T`.
 void Translation::allocate_from_heap(std::size_t i) {
     if (!allocates_in_device_code(i)) return;
+    const std::size_t before = tokens_.previous(i);
     if (tokens_[i].is("malloc"))
         replace_function(i, "::cuda_on_cpu::heap_malloc");
-    else if (!tokens_.is(tokens_.next(i), "("))
+    else if (tokens_.is(tokens_.next(i), "("))
+        return;
+    else if (!has_own_new())
         replace_function(i, "::new (::cuda_on_cpu::OnHeap())");
+    else if (!tokens_.is(before, "*") && !tokens_.is(before, ")") &&
+             !(tokens_.is(before, ":") && tokens_.is(tokens_.previous(before), ":")))
+        text_[i] = "::cuda_on_cpu::OwnNew() ->* new";
 }
 
 void Translation::give_back_to_heap(std::size_t i) {
@@ -305,6 +323,7 @@ void Translation::give_back_to_heap(std::size_t i) {
         replace_function(i, "::cuda_on_cpu::heap_free");
         return;
     }
+    if (has_own_new()) return;
     std::size_t first = tokens_.next(i);
     std::size_t word = i;
     if (tokens_.is(first, "[")) {

@@ -11,10 +11,21 @@ namespace cuda_on_cpu {
 void* heap_malloc(std::size_t bytes);
 void heap_free(void* memory);
 void* heap_new(std::size_t bytes, std::size_t alignment);
+// Before a kernel allocates from the host's heap what is not counted.
+void note_own_new();
 // Before memory is given back by another function.
 void leaves_heap(const volatile void* memory);
 
 struct OnHeap {};
+
+// `new T` becomes `OwnNew() ->* new T` in a file where some class has an operator of its own.
+struct OwnNew {
+    OwnNew() { note_own_new(); }
+    template <class T>
+    T* operator->*(T* made) const {
+        return made;
+    }
+};
 
 // `delete p` becomes `delete leaving_heap(p)`.
 template <class T>

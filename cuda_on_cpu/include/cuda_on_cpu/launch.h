@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "cuda_on_cpu/atomic_word.h"
+#include "cuda_on_cpu/host_memory.h"
 #include "cuda_on_cpu/pointers_in.h"
 #include "cuda_on_cpu/regions.h"
 #include "cuda_on_cpu/rows.h"
@@ -103,18 +104,14 @@ class Kernel {
 
     // For a kernel in a file where some loop polls memory: it may wait for the host, or for a later
     // kernel.
-    void may_poll() { polls.store(true, MemoryOrder::relaxed); }
+    void may_poll();
 
     // Copies the closure, checks pointer arguments, and stores both for launch(). `names` are those
     // of the arguments: "x, a".
     template <class Closure, class... Arguments>
     void prepare(const char* names, const Closure& closure, const Arguments&... arguments) {
-        prepare_to_run(
-            [](const void* prepared) {
-                Closure own = *static_cast<const Closure*>(prepared);  // a thread may write to its parameters
-                own();
-            },
-            nullptr, names, closure, arguments...);
+        prepare_to_run([](const void* prepared) { run_copy(*static_cast<const Closure*>(prepared)); },
+                       nullptr, names, closure, arguments...);
     }
     // The same for a kernel whose threads only compute. The closure takes the thread's place.
     template <bool kPlainTypes, class Closure, class... Arguments>
@@ -124,8 +121,8 @@ class Kernel {
         } else {
             prepare_to_run(
                 [](const void* prepared) {
-                    Closure own = *static_cast<const Closure*>(prepared);
-                    own(ThreadPlace{threadIdx, blockIdx, blockDim, gridDim});
+                    run_copy(*static_cast<const Closure*>(prepared),
+                             ThreadPlace{threadIdx, blockIdx, blockDim, gridDim});
                 },
                 nullptr, names, closure, arguments...);
         }
@@ -140,8 +137,8 @@ class Kernel {
         } else {
             prepare_to_run(
                 [](const void* prepared) {
-                    const Closure own = *static_cast<const Closure*>(prepared);
-                    own(SingleThread{{blockIdx, blockDim, gridDim}});
+                    run_copy(*static_cast<const Closure*>(prepared),
+                             SingleThread{{blockIdx, blockDim, gridDim}});
                 },
                 nullptr, names, closure, arguments...);
         }
@@ -176,6 +173,7 @@ class Kernel {
     template <class Closure, class... Arguments>
     void prepare_to_run(void (*run)(const void*), RunBlock run_block, const char* names,
                         const Closure& closure, const Arguments&... arguments) {
+        const UsesHostMemory for_closure;  // a kernel may launch it
         int position = 0;
         const Argument list[] = {
             {__builtin_addressof(arguments), sizeof arguments, pointers_in<Arguments>()}...,

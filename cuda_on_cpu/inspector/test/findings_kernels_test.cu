@@ -1,7 +1,9 @@
 // Kernels with a mistake, and correct kernels that look wrong, beyond those of
 // calibration/inspection_bugs.cu, which were also checked with a GPU's tools.
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 #include <cuda.h>
+#include <cuda_pipeline.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +11,8 @@
 #include <cuda/barrier>
 #include <cuda/ptx>
 #include <functional>
+#include <memory>
+#include <nvfunctional>
 #include <string>
 #include <vector>
 
@@ -74,6 +78,24 @@ std::string messages(const std::vector<Finding>& all) {
         const std::vector<Finding> seen = findings(__VA_ARGS__); \
         EXPECT_EQ(kinds(seen), expected) << messages(seen);      \
     }
+
+// --- The first launch of the program
+
+__device__ __noinline__ void count_up(int* numbers) {
+    for (int i = 0; i < 8; ++i)
+        numbers[i] = i;
+}
+__global__ void use_own_stack() {
+    int numbers[8];
+    count_up(numbers);
+    if (numbers[7] != 7) __trap();
+}
+
+// The first access of an OS thread is one to a stack, which is no memory of the host. This has to
+// be the first test: no OS thread has run a block before.
+TEST(FirstLaunch, AccessesTheStacksOfItsThreads) {
+    EXPECT_FINDS("", [] { use_own_stack<<<64, 1>>>(); });
+}
 
 // --- The report of a finding
 
@@ -1595,6 +1617,402 @@ TEST(Bounds, OfWritesToDeviceVariables) {
     EXPECT_FINDS("out_of_bounds", [&] { add_to_variable<<<1, 1>>>(16); });
     EXPECT_FINDS("out_of_bounds", [&] { write_vector<<<1, 1>>>(16); });
     EXPECT_FINDS("misaligned", [&] { write_vector<<<1, 1>>>(13); });
+}
+
+// --- Pointers of the host in device memory
+
+__global__ void add_one_to_rows(float* const* matrix) {
+    matrix[blockIdx.x][threadIdx.x] += 1;
+}
+constexpr int kLineOfTheRows = __LINE__ - 2;
+
+// One array of pointers on the device, to these rows.
+template <class T>
+class Rows {
+  public:
+    explicit Rows(const std::vector<T*>& matrix) : rows_(matrix.size()) {
+        cudaMemcpy(rows_.get(), matrix.data(), matrix.size() * sizeof(T*), cudaMemcpyHostToDevice);
+    }
+    T* const* get() const { return rows_.get(); }
+
+  private:
+    Buffer<T*> rows_;
+};
+
+TEST(HostMemory, RowsOfTheHostBehindPointersOnTheDevice) {
+    std::vector<float> first(8), second(1 << 20);  // small and large pieces of the heap differ
+    float on_stack[8] = {};
+    for (float* const row : {first.data(), second.data(), on_stack}) {
+        Buffer<float> right(8);
+        const Rows<float> matrix({right.get(), row});
+        const auto seen = findings([&] { add_one_to_rows<<<2, 8>>>(matrix.get()); });
+        ASSERT_EQ(kinds(seen), "host_memory") << messages(seen);
+        EXPECT_EQ(seen[0].source.line, kLineOfTheRows);
+        EXPECT_EQ(seen[0].block[0], 1u);
+        char address[32];
+        std::snprintf(address, sizeof address, "%p", static_cast<void*>(row));
+        EXPECT_NE(seen[0].message.find(std::string("read of 4 bytes at ") + address), std::string::npos)
+            << seen[0].message;
+        EXPECT_EQ(row[0], 0);
+    }
+}
+
+struct Node {
+    int value;
+    Node* next;
+};
+__global__ void sum_of_list(const Node* first, int* sum) {
+    for (const Node* node = first; node != nullptr; node = node->next)
+        *sum += node->value;
+}
+
+TEST(HostMemory, AListOfWhichOnlyTheFirstNodeWasCopied) {
+    Node last{2, nullptr};
+    const auto second = std::make_unique<Node>(Node{1, &last});
+    const Node first{0, second.get()};
+    Buffer<Node> node(1);
+    Buffer<int> sum(1);
+    cudaMemcpy(node.get(), &first, sizeof first, cudaMemcpyHostToDevice);
+    EXPECT_FINDS("host_memory", [&] { sum_of_list<<<1, 1>>>(node.get(), sum.get()); });
+}
+
+struct Image {
+    int width, height;
+    unsigned* pixels;
+};
+__global__ void set_pixels(const Image* image) {
+    image->pixels[threadIdx.x] = 0;
+}
+__global__ void count_pixels(const Image* image) {
+    atomicAdd(&image->pixels[0], 1u);
+}
+__global__ void copy_pixels(const Image* image, unsigned* out) {
+    memcpy(out, image->pixels, image->width * sizeof *out);
+}
+
+TEST(HostMemory, AStructureWithAPointerOfTheHost) {
+    std::vector<unsigned> pixels(32);
+    const Image image{32, 1, pixels.data()};
+    Buffer<Image> copy(1);
+    Buffer<unsigned> out(32);
+    cudaMemcpy(copy.get(), &image, sizeof image, cudaMemcpyHostToDevice);
+    EXPECT_FINDS("host_memory", [&] { set_pixels<<<1, 32>>>(copy.get()); });
+    EXPECT_FINDS("host_memory", [&] { count_pixels<<<1, 32>>>(copy.get()); });
+    EXPECT_FINDS("host_memory", [&] { copy_pixels<<<1, 1>>>(copy.get(), out.get()); });
+    cuda_on_cpu::begin_inspection({});
+    set_pixels<<<1, 32>>>(copy.get());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+    cuda_on_cpu::end_inspection();
+    cudaDeviceReset();
+}
+
+TEST(HostMemory, NotWhatTheDeviceCanReach) {
+    std::vector<float> registered(8);
+    ASSERT_EQ(cudaHostRegister(registered.data(), 32, 0), cudaSuccess);
+    float *pinned = nullptr, *managed = nullptr;
+    cudaMallocHost(&pinned, 32);
+    cudaMallocManaged(&managed, 32);
+    std::fill_n(pinned, 8, 0.0F);
+    std::fill_n(managed, 8, 0.0F);
+    const Rows<float> matrix({registered.data(), pinned, managed});
+    EXPECT_FINDS("", [&] { add_one_to_rows<<<3, 8>>>(matrix.get()); });
+    EXPECT_EQ(registered[7] + pinned[7] + managed[7], 3);
+    cudaHostUnregister(registered.data());
+    cudaFreeHost(pinned);
+    cudaFree(managed);
+}
+
+struct Tree {
+    int key;
+    Tree* left = nullptr;
+    explicit __device__ Tree(int k) : key(k) {}
+    __device__ ~Tree() {
+        if (left != nullptr) delete left;
+        key = -1;
+    }
+};
+__device__ Tree* trees[2];
+
+__global__ void grow_trees() {
+    Tree* const tree = new Tree(1);
+    tree->left = new Tree(2);
+    auto* const numbers = static_cast<int*>(malloc(100 * sizeof(int)));
+    numbers[99] = tree->left->key;
+    tree->key += numbers[99];
+    free(numbers);
+    trees[threadIdx.x] = tree;
+}
+__global__ void cut_trees(int* out) {
+    out[threadIdx.x] = trees[threadIdx.x]->key;
+    delete trees[threadIdx.x];
+}
+
+TEST(HostMemory, NotTheHeapOfKernels) {
+    Buffer<int> out(2);
+    EXPECT_FINDS("", [&] {
+        grow_trees<<<1, 2>>>();
+        cut_trees<<<1, 2>>>(out.get());
+    });
+}
+
+__constant__ float kTable[] = {1, 2, 3, 4};
+struct Shape {
+    __device__ virtual float area() const = 0;
+};
+struct Square : Shape {
+    float side;
+    explicit __device__ Square(float s) : side(s) {}
+    __device__ float area() const override { return side * side; }
+};
+struct Large {
+    int values[200];
+};
+__device__ __noinline__ float last_of(const float* values, int count) {
+    return values[count - 1];
+}
+
+__global__ void many_kinds_of_memory(Large large, const __grid_constant__ Large constant, int i, float* out) {
+    static const float kOwn[] = {5, 6, 7, 8};
+    float local[64];
+    for (int k = 0; k < 64; ++k)
+        local[k] = kTable[(k + i) % 4] + kOwn[k % 4];
+    large.values[i] += 1;
+    const Square square(local[i]);
+    const Shape& shape = square;
+    const float from_next_lane = __shfl_down_sync(~0U, shape.area(), 1);
+    const unsigned votes = __ballot_sync(~0U, from_next_lane > 0) + __reduce_add_sync(~0U, threadIdx.x);
+    const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    const float sum = cg::reduce(warp, from_next_lane, cg::plus<float>());
+    out[threadIdx.x] = last_of(local, 64) + large.values[i] + constant.values[i] + sum + votes;
+    if (threadIdx.x == 40) printf("%s%g", "", out[threadIdx.x]);
+}
+
+TEST(HostMemory, NotWhatAKernelHasOfItself) {
+    Buffer<float> out(32);
+    EXPECT_FINDS("", [&] { many_kinds_of_memory<<<1, 32>>>({}, {}, 3, out.get()); });
+}
+
+__global__ void clear(float* out, int i) {
+    out[i] = 0;
+}
+
+// A pointer in shared memory to a variable of the thread.
+__global__ void sum_by_pointer(float* out) {
+    __shared__ float* variables[32];
+    float own = threadIdx.x;
+    variables[threadIdx.x] = &own;
+    __syncwarp();
+    out[threadIdx.x] = *variables[threadIdx.x] + own;
+    __syncwarp();
+}
+
+struct Holder {
+    std::shared_ptr<int> owner;
+    float* values;
+};
+__global__ void use_holder(Holder holder, float* out) {
+    out[threadIdx.x] = holder.values[threadIdx.x];
+}
+
+TEST(HostMemory, NotMembersThatTheHostUses) {
+    Buffer<float> values(32), out(32);
+    cudaMemset(values.get(), 0, 128);
+    const Holder holder{std::make_shared<int>(1), values.get()};
+    EXPECT_FINDS("", [&] {
+        use_holder<<<1, 32>>>(holder, out.get());
+        sum_by_pointer<<<1, 32>>>(out.get());
+    });
+}
+
+TEST(HostMemory, NotWhatCallbacksOfTheHostDo) {
+    std::vector<int> done(1000);
+    Buffer<float> out(32);
+    EXPECT_FINDS("", [&] {
+        clear<<<1, 1>>>(out.get(), 0);
+        cudaLaunchHostFunc(
+            nullptr,
+            [](void* all) {
+                for (int& one : *static_cast<std::vector<int>*>(all))
+                    one += 1;
+            },
+            &done);
+        clear<<<1, 1>>>(out.get(), 1);
+        cudaDeviceSynchronize();
+    });
+    EXPECT_EQ(done[999], 1);
+}
+
+__global__ void add_to_mapped(int* mapped, const int* sum) {
+    atomicAdd(mapped, *sum);
+}
+
+TEST(HostMemory, NotMappedMemory) {
+    int *pinned = nullptr, *mapped = nullptr;
+    ASSERT_EQ(cudaHostAlloc(&pinned, 8, cudaHostAllocMapped), cudaSuccess);
+    ASSERT_EQ(cudaHostGetDevicePointer(&mapped, pinned, 0), cudaSuccess);
+    pinned[0] = 1;
+    pinned[1] = 2;
+    EXPECT_FINDS("", [&] { add_to_mapped<<<1, 1>>>(mapped, mapped + 1); });
+    cudaFreeHost(pinned);
+}
+
+__global__ void call_function(const float* a, const float* b, float* out) {
+    const unsigned i = threadIdx.x;
+    const nvstd::function<float()> sum = [=] { return a[i] + b[i]; };  // too large for the object
+    nvstd::function<void(float)> store;
+    store = [=](float value) { out[i] = value + a[0] + b[0]; };
+    store(sum());
+}
+
+TEST(HostMemory, NotWhatAFunctionObjectHolds) {
+    float* all = nullptr;
+    cudaMallocManaged(&all, 96 * sizeof *all);
+    std::fill_n(all, 96, 0.0F);
+    EXPECT_FINDS("", [&] { call_function<<<1, 32>>>(all, all + 32, all + 64); });
+    cudaDeviceReset();  // from then on all of the heap was the kernels', too
+}
+
+__global__ void sum_of_wide_tile(unsigned* out) {
+    __shared__ cg::block_tile_memory<64> memory;
+    const auto tile = cg::tiled_partition<64>(cg::this_thread_block(memory));
+    out[threadIdx.x] = tile.shfl(threadIdx.x, 40) + tile.any(threadIdx.x == 3);
+}
+
+TEST(HostMemory, NotWhatThreadsOfAWideTileExchange) {
+    Buffer<unsigned> out(64);
+    EXPECT_FINDS("", [&] { sum_of_wide_tile<<<1, 64>>>(out.get()); });
+}
+
+__global__ void parent(float* out) {
+    clear<<<1, 1>>>(out, threadIdx.x);
+}
+
+TEST(HostMemory, NotTheArgumentsOfAChildGrid) {
+    Buffer<float> out(32);
+    EXPECT_FINDS("", [&] { parent<<<1, 32>>>(out.get()); });
+}
+
+// --- Misaligned words and structures
+
+struct Pair {
+    float x, y;
+};
+struct Pixel {
+    unsigned char red, green, blue, alpha;
+};
+struct __attribute__((packed)) Record {
+    char kind;
+    int value;
+    double weight;
+};
+struct __align__(16) Quad {
+    int values[4];
+};
+__device__ char some_bytes[64];
+
+// The compiler knows these addresses, and that they are misaligned.
+__global__ void word_in_shared(unsigned* out) {
+    __shared__ char tile[64];
+    for (int i = 0; i < 64; ++i)
+        tile[i] = 0;
+    out[0] = *(unsigned*)(tile + 1);
+}
+__global__ void word_in_variable(short* out) {
+    for (char& byte : some_bytes)
+        byte = 0;
+    const auto* const words = reinterpret_cast<const short*>(some_bytes + 1);
+    out[0] = words[4];
+}
+__global__ void halves_of_vectors(float4* vectors) {
+    *(float2*)&vectors[threadIdx.x].y = float2{1, 2};
+}
+__global__ void reference_to_vector(float4* vectors, float2* out) {
+    out[0] = reinterpret_cast<float2&>(vectors[0].y);
+}
+
+TEST(Alignment, OfWordsWhoseAddressTheCompilerKnows) {
+    Buffer<float4> vectors(4);
+    cudaMemset(vectors.get(), 0, 64);
+    const auto at = [&](auto* null) { return reinterpret_cast<decltype(null)>(vectors.get()); };
+    EXPECT_FINDS("misaligned", [&] { word_in_shared<<<1, 1>>>(at((unsigned*)nullptr)); });
+    EXPECT_FINDS("misaligned", [&] { word_in_variable<<<1, 1>>>(at((short*)nullptr)); });
+    EXPECT_FINDS("misaligned", [&] { halves_of_vectors<<<1, 4>>>(vectors.get()); });
+    EXPECT_FINDS("misaligned", [&] { reference_to_vector<<<1, 1>>>(vectors.get(), at((float2*)nullptr)); });
+}
+
+template <class T>
+__global__ void first_of_rows(const char* image, int pitch, T* out) {
+    const T* const row = (const T*)(image + threadIdx.x * pitch);
+    out[threadIdx.x] = row[0];
+}
+__global__ void store_in_rows(void* image, int offset, uint3 value) {
+    char* const row = static_cast<char*>(image) + offset;
+    *static_cast<uint3*>(static_cast<void*>(row)) = value;
+}
+
+TEST(Alignment, OfStructures) {
+    Buffer<char> image(64);
+    Buffer<Quad> out(8);
+    cudaMemset(image.get(), 0, 64);
+    const auto finds = [&](auto* to, int pitch, const char* expected) {
+        using T = std::remove_pointer_t<decltype(to)>;
+        EXPECT_FINDS(expected, [&] { first_of_rows<<<1, 2>>>(image.get(), pitch, (T*)out.get()); });
+    };
+    finds((uint3*)nullptr, 13, "misaligned");
+    finds((uint3*)nullptr, 20, "");
+    finds((Pair*)nullptr, 10, "misaligned");
+    finds((Pair*)nullptr, 12, "");
+    finds((short3*)nullptr, 7, "misaligned");
+    finds((short3*)nullptr, 6, "");
+    finds((Quad*)nullptr, 24, "misaligned");
+    finds((Quad*)nullptr, 32, "");
+    finds((Pixel*)nullptr, 5, "");
+    finds((uchar3*)nullptr, 3, "");
+    finds((Record*)nullptr, 13, "");
+    EXPECT_FINDS("misaligned", [&] { store_in_rows<<<1, 1>>>(image.get(), 2, {1, 2, 3}); });
+    EXPECT_FINDS("", [&] { store_in_rows<<<1, 1>>>(image.get(), 4, {1, 2, 3}); });
+}
+
+__global__ void any_address(char* bytes, int offset, float* out) {
+    __shared__ __align__(16) char tile[64];
+    for (int i = threadIdx.x; i < 64; i += blockDim.x)
+        tile[i] = bytes[i];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int word;
+        double wide;
+        uint3 three;
+        memcpy(&word, tile + 1, sizeof word);
+        memcpy(&wide, bytes + offset, sizeof wide);
+        std::memcpy(&three, (const uint3*)(bytes + offset), sizeof three);
+        auto* const record = (Record*)(bytes + 3);
+        record->value = 4;
+        record->weight += 1;
+        const Record copy = reinterpret_cast<Record*>(tile + 1)[1];
+        auto* const pixels = (Pixel*)(tile + 1);
+        const Pixel pixel = pixels[2];
+        const char part = *(char*)((uint3*)(tile + 1));
+        out[0] = static_cast<float>(word + wide + three.x + copy.value + pixel.red + part);
+    }
+}
+__global__ void copy_words(const float* from, float* out) {
+    __shared__ float tile[64];
+    __pipeline_memcpy_async(tile + 1 + threadIdx.x, from + 3 + threadIdx.x, 4);
+    __pipeline_memcpy_async((float2*)(tile + 40), (float2*)(from + 2), 8);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    const Quad quad = *(const Quad*)(tile + 4);
+    out[threadIdx.x] = tile[threadIdx.x + 1] + quad.values[3];
+}
+
+TEST(Alignment, IsNotNeededOfBytes) {
+    Buffer<char> bytes(64);
+    Buffer<float> words(64), out(32);
+    cudaMemset(bytes.get(), 0, 64);
+    cudaMemset(words.get(), 0, 256);
+    EXPECT_FINDS("", [&] { any_address<<<1, 32>>>(bytes.get(), 5, out.get()); });
+    EXPECT_FINDS("", [&] { copy_words<<<1, 32>>>(words.get(), out.get()); });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda_on_cpu/cub/warp.h"
+#include "cuda_on_cpu/host_memory.h"
 
 namespace cub {
 
@@ -476,6 +477,7 @@ class BlockRadixSort {
         }
         __syncthreads();
         if (thread == 0) {
+            const cuda_on_cpu::UsesHostMemory for_all;
             std::vector<std::pair<Key, Value>> all;
             for (int i = 0; i < kThreads * Items; ++i)
                 all.emplace_back(storage_.keys[i], storage_.values[i]);
@@ -648,6 +650,7 @@ class BlockMergeSort {
         }
         __syncthreads();
         if (thread == 0) {
+            const cuda_on_cpu::UsesHostMemory for_all;
             std::vector<std::pair<Key, Value>> all;
             for (int i = 0; i < valid; ++i)
                 all.emplace_back(storage_.keys[i], storage_.values[i]);

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include <cassert>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -305,6 +306,21 @@ void test_virtual_functions(const char* way, float* out) {
     cudaDeviceSynchronize();
 }
 
+// Products and sums of NaNs of both signs.
+__global__ void combine_nans(float* data, float* out) {
+    __shared__ float turned[64];
+    const int i = threadIdx.x;
+    turned[i] = i % 3 == 0 ? -data[i] : data[i];
+    __syncthreads();
+    float sum = 0;
+    for (int k = 0; k < 64; ++k)
+        sum += turned[k] * data[(i + k) % 64];
+    __syncthreads();
+    turned[i] = sum - data[i];
+    __syncthreads();
+    out[i] = turned[63 - i] + sum * turned[i ^ 1];
+}
+
 int main(int count, char** values) {
     const auto is = [&](const char* name) { return count > 1 && std::strcmp(values[1], name) == 0; };
     constexpr int kFloats = 8192;
@@ -357,6 +373,15 @@ int main(int count, char** values) {
         cudaMalloc(&data, 4096);
         reuse_an_index<<<1, 32>>>(reinterpret_cast<int*>(data));
         return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 1;
+    }
+    if (is("nans")) {
+        const float some[] = {NAN, -NAN, INFINITY, -INFINITY, 1, 0, -0.0f};
+        float signs[64];
+        for (int i = 0; i < 64; ++i)
+            signs[i] = some[i * i % 7];
+        cudaMemcpy(data, signs, sizeof signs, cudaMemcpyHostToDevice);
+        combine_nans<<<1, 64>>>(data, out);
+        cudaDeviceSynchronize();
     }
     if (is("append")) {
         cudaMemset(data, 0, 4);

@@ -69,7 +69,7 @@ both hints short_host_array 139 'copy of 8192 bytes from host memory .* after at
 CUDA_ON_CPU_ORDER=ascending ./hints racy_index >out 2>err
 check 'an index that a race has changed' grep -q 'illegal access .*, 4000 byte(s) past the end' err
 check 'a hint where to look' grep -q 'an index that a race has changed.*course inspect' err
-for right in append sum_in_any_order lock clock places objects memory reduction printing large unwritten_tail own_sums own_sums_in_variable list_in_variable long_and_right many_and_right; do
+for right in append sum_in_any_order lock clock places objects memory reduction printing large unwritten_tail own_sums own_sums_in_variable list_in_variable long_and_right many_and_right nans; do
     both hints $right 0 ''
 done
 check 'a kernel prints once' test "$(CUDA_ON_CPU_ORDER=ascending ./hints printing)" = 'from the kernel'

@@ -75,7 +75,7 @@ constinit thread_local bool next_in_block = false;
 // The last atomic load, if its scope was a block: the compare-and-swap that follows has the same.
 constinit thread_local const volatile void* loaded_in_block = nullptr;
 
-// An exchange whose result nobody uses only writes, but a GPU serves it like other exchanges.
+// An exchange without a use of its result only writes, but a GPU serves it like other exchanges.
 Operation operation_of(AccessKind kind) {
     if (kind == AccessKind::atomic_load) return Operation::kAtomicLoad;
     if (kind == AccessKind::atomic_store && !cuda_on_cpu::result_unused) return Operation::kAtomicStore;

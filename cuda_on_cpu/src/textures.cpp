@@ -386,7 +386,8 @@ Values element_at(const Texture& texture, const char* element) {
     const Format& format = texture.resource.format;
     const std::uint32_t one = texture.as_float ? std::bit_cast<std::uint32_t>(1.0f) : 1;
     if (format.channel_bytes == 4) {  // no conversion
-        // Put together in registers: a processor waits where it loads more bytes than one store wrote.
+        // Put together in registers: a processor waits where it loads more bytes than one store
+        // wrote.
         const auto channel = [element](int i) { return read<std::uint32_t>(element + 4 * i); };
         switch (format.channels) {
             case 1:

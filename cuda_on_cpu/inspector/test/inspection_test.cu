@@ -469,7 +469,7 @@ TEST(GlobalMemory, Atomics) {
     EXPECT_EQ(kernel.unique_written_bytes, 64u);
 }
 
-// A GPU serves relaxed loads as other loads: lanes that want the same word share it.
+// A GPU serves relaxed loads as other loads: lanes that load the same word share it.
 __global__ void publish_and_look(unsigned* flag, unsigned* seen) {
     cuda::atomic_ref<unsigned, cuda::thread_scope_device> word(*flag);
     if (threadIdx.x == 0) word.store(1, cuda::memory_order_relaxed);

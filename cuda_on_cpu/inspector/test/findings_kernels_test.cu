@@ -1650,7 +1650,7 @@ TEST(HostMemory, RowsOfTheHostBehindPointersOnTheDevice) {
         EXPECT_EQ(seen[0].source.line, kLineOfTheRows);
         EXPECT_EQ(seen[0].block[0], 1u);
         char address[32];
-        std::snprintf(address, sizeof address, "%p", static_cast<void*>(row));
+        std::snprintf(address, sizeof address, "%p", static_cast<void*>(row + seen[0].thread[0]));
         EXPECT_NE(seen[0].message.find(std::string("read of 4 bytes at ") + address), std::string::npos)
             << seen[0].message;
         EXPECT_EQ(row[0], 0);

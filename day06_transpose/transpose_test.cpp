@@ -15,6 +15,7 @@
 #include "common/check/require.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/large_array.hpp"
@@ -203,12 +204,41 @@ class SkinnyTest : public VersionTest {};
 // Each length of the short side, both ways, with several tiles along the long one, and about one.
 TEST_P(SkinnyTest, EachNumberOfRowsAndColumns) {
     for (std::size_t few = 1; few <= 32; ++few) {
-        const std::size_t tile = 4096 / few / 32 * 32;
+        const std::size_t tile = 1024 / few / 32 * 32;
         for (const std::size_t many :
              {std::size_t{1}, std::size_t{37}, tile - 1, tile, tile + 1, 2 * tile + 3}) {
             EXPECT_EQ(check({few, many}), 2);
             EXPECT_EQ(check({many, few}), 2);
         }
+    }
+}
+
+// Of matrices with more tiles than multiprocessors: the large tiles, and pairs of 16-bit elements
+// where the long side is even and its rows are aligned.
+TEST_P(SkinnyTest, LargeTiles) {
+    const std::size_t enough = 4096 * std::size_t{course::multiprocessors()};
+    for (const std::size_t few : {2, 11, 31, 32}) {
+        const std::size_t many = enough / few;
+        for (const std::size_t more : {1, 66}) {
+            EXPECT_EQ(check({few, many + more}), 2);
+            EXPECT_EQ(check({many + more, few}), 2);
+        }
+        // Padding between short rows, or along the long side: even, and odd.
+        for (const std::size_t padding : {1, 2}) {
+            EXPECT_EQ(check({few, many + 65, padding, 0, 0, 0}), 2);
+            EXPECT_EQ(check({few, many + 65, 0, 0, padding, 0}), 2);
+            EXPECT_EQ(check({few, many + 65, 0, 0, 0, padding}), 2);
+        }
+    }
+}
+
+// A row and a column are the same memory, unless one has padding.
+TEST_P(SkinnyTest, RowsAndColumns) {
+    for (const std::size_t n : {1, 2, 777}) {
+        EXPECT_EQ(check({1, n}), 2);
+        EXPECT_EQ(check({n, 1}), 2);
+        EXPECT_EQ(check({n, 1, 3, 1, 0, 0}), 2);
+        EXPECT_EQ(check({1, n, 0, 1, 2, 1}), 2);
     }
 }
 

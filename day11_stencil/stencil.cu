@@ -4,6 +4,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "beyond/any_grid.cuh"
 #include "beyond/bulk_ring.hpp"
 #include "beyond/register_tiled_float4.cuh"
 #include "beyond/ring.cuh"
@@ -213,6 +214,49 @@ void streaming_rows(const Stencil& stencil, DeviceGrid<const float> in, DeviceGr
           });
 }
 
+// any_grid takes the march whose threads suit the grid. Its constants are those that were fastest
+// on an H200, where 27 grids were tried.
+constexpr std::size_t kLarge = std::size_t{1} << 22;  // cells, from which on vectors pay
+
+// Whether four cells at a time pay: rows of quads, which leave at most a quarter of a warp idle.
+bool takes_quads(const Trip& t) {
+    const std::size_t cells = static_cast<std::size_t>(t.grid.nx) * t.grid.ny * t.grid.nz;
+    const int idle = static_cast<int>(blocks_along(t.grid.nx, kWarpCells)) * kWarpCells - t.grid.nx;
+    return t.aligned && cells >= kLarge && idle <= t.grid.nx / 3;
+}
+
+template <int kRadius, int kAxes, int kRows, int kCols>
+void march_star(const Trip& t, int most_planes) {
+    launch_march(stencil_march_star<kRadius, kAxes, kRows, kCols>, kRows, kCols, most_planes, t.in, t.out,
+                 t.grid, array_of<Arms<kRadius, kAxes>>(t.stencil), t.stream);
+}
+
+bool is_narrow(const Trip& t) {
+    return t.grid.nx <= course::kWarpSize;
+}
+
+void any_grid_star7(const Trip& t) {
+    if (takes_quads(t))
+        return launch_register_tiled_float4<true, 4, 4>(t.in, t.out, t.grid, seven(t.stencil), t.stream);
+    is_narrow(t) ? march_star<1, 3, 1, 1>(t, 16) : march_star<1, 3, 1, 2>(t, 8);
+}
+
+void any_grid_star25(const Trip& t) {
+    if (takes_quads(t) && ring_constraint<4>({}).empty()) return async_ring<4>(t);
+    is_narrow(t) ? march_star<4, 3, 2, 1>(t, 8) : march_star<4, 3, 2, 2>(t, 16);
+}
+
+void any_grid_box27(const Trip& t) {
+    constexpr int kRows = 4;
+    launch_march(stencil_march_box<kRows>, kRows, 1, 32, t.in, t.out, t.grid, array_of<Box>(t.stencil),
+                 t.stream);
+}
+
+void any_grid_cross5(const Trip& t) {
+    const bool large = static_cast<std::size_t>(t.grid.nx) * t.grid.ny >= kLarge;
+    large ? march_star<1, 2, 8, 2>(t, 1) : march_star<1, 2, 1, 4>(t, 1);
+}
+
 // --- Lists ---------------------------------------------------------------------------------------
 
 // Each trip, of kDepth sweeps, reads and writes every cell once.
@@ -226,7 +270,7 @@ course::Work work(const Problem& problem) {
 }
 
 std::span<const Version> versions_star7() {
-    static const std::array<Version, 8> list = {{
+    static const std::array<Version, 9> list = {{
         {"basic", "a thread per cell", one_by_one<seven_points<launch_basic>>, work<Shape::kStar7>},
         {"shared_tile", "a tile in shared memory", one_by_one<seven_points<launch_shared_tile>>,
          work<Shape::kStar7>},
@@ -240,6 +284,7 @@ std::span<const Version> versions_star7() {
          ring_constraint<1>},
         {"bulk_ring", "planes copied ahead by the copy engine", one_by_one<bulk_ring>, work<Shape::kStar7>,
          needs_hopper},
+        {"any_grid", "marches as long as the grid allows", one_by_one<any_grid_star7>, work<Shape::kStar7>},
         {"streaming", "several sweeps in a trip", streaming_planes, work<Shape::kStar7, kPlaneSweeps>,
          streaming_constraint},
     }};
@@ -247,27 +292,30 @@ std::span<const Version> versions_star7() {
 }
 
 std::span<const Version> versions_star25() {
-    static const std::array<Version, 2> list = {{
+    static const std::array<Version, 3> list = {{
         {"basic", "a thread per cell", one_by_one<points<launch_basic_star<4>, Star<4>>>,
          work<Shape::kStar25>},
         {"async_ring", "planes copied ahead", one_by_one<async_ring<4>>, work<Shape::kStar25>,
          ring_constraint<4>},
+        {"any_grid", "marches as long as the grid allows", one_by_one<any_grid_star25>, work<Shape::kStar25>},
     }};
     return list;
 }
 
 std::span<const Version> versions_box27() {
-    static const std::array<Version, 2> list = {{
+    static const std::array<Version, 3> list = {{
         {"basic", "a thread per cell", one_by_one<points<launch_basic_box, Box>>, work<Shape::kBox27>},
         {"register_tiled", "three planes in registers", one_by_one<points<launch_register_tiled_box, Box>>,
          work<Shape::kBox27>},
+        {"any_grid", "marches as long as the grid allows", one_by_one<any_grid_box27>, work<Shape::kBox27>},
     }};
     return list;
 }
 
 std::span<const Version> versions_cross5() {
-    static const std::array<Version, 3> list = {{
+    static const std::array<Version, 4> list = {{
         {"basic", "a thread per cell", one_by_one<basic_cross>, work<Shape::kCross5>},
+        {"any_grid", "lanes with cells far apart", one_by_one<any_grid_cross5>, work<Shape::kCross5>},
         {"overlapped_tile", "several sweeps of a tile", overlapped_tile, work<Shape::kCross5, kSquareSweeps>},
         {"streaming", "several sweeps in a trip", streaming_rows, work<Shape::kCross5, kRowSweeps>},
     }};

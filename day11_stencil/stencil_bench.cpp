@@ -113,12 +113,12 @@ course::Case make_case(Shape shape, const course::Dims& size) {
     return usual.result;
 }
 
-course::Distribution sweeps_of(Shape shape, const std::string& ours) {
+course::Distribution sweeps_of(Shape shape) {
     return {.name = std::string(day11::name(shape)),
             .text = "one sweep of nx x ny x nz cells: any, cubes, odd, small",
             .most = std::size_t{1} << 27,
             .most_on_cpu = 1 << 18,
-            .ours = {ours, "register_tiled", "basic"},
+            .ours = {"any_grid"},
             .draw = [shape](course::Draw& draw) -> course::RandomProblem {
                 const bool flat = shape == Shape::kCross5;
                 const auto extent = [&](std::size_t most) {
@@ -221,9 +221,8 @@ int main(int argc, char** argv) {
                                 [&film] {
                                     if (!film.empty()) write_film(film);
                                 }};
-    program.distributions = {
-        sweeps_of(Shape::kStar7, "register_tiled_float4"), sweeps_of(Shape::kStar25, "async_ring"),
-        sweeps_of(Shape::kBox27, "register_tiled"), sweeps_of(Shape::kCross5, "streaming")};
+    program.distributions = {sweeps_of(Shape::kStar7), sweeps_of(Shape::kStar25), sweeps_of(Shape::kBox27),
+                             sweeps_of(Shape::kCross5)};
     for (const Shape shape : day11::kShapes)
         program.make_cases.push_back([shape](const course::Dims& size) { return make_case(shape, size); });
     return course::run_program(program, argc, argv);

@@ -268,8 +268,10 @@ TEST_P(VersionTest, IndicesBeyond32Bits) {
     if (HasFatalFailure()) return;
     // Four cells of the last row and of the one before it, in the last slice and the one before it.
     for (const std::size_t from_end : {std::size_t{4}, all.nx + 4, slice + 4, slice + all.nx + 4}) {
-        // Of these shapes a block of the basic version has one slice.
-        const bool thin = GetParam().shape == Shape::kStar25 || GetParam().shape == Shape::kBox27;
+        // Of these shapes a block of the basic version has one slice, and so has one of any_grid on
+        // a GPU with as many multiprocessors as this test pretends.
+        const bool thin = GetParam().shape == Shape::kStar25 || GetParam().shape == Shape::kBox27 ||
+                          GetParam().version->name == std::string_view("any_grid");
         if (thin && from_end > slice) break;
         for (std::size_t i = cells(all) - from_end; i < cells(all) - from_end + 4; ++i)
             ASSERT_EQ(out[i], expected[i + cells(last) - cells(all)]) << course::large_element(i, cells(all));

@@ -10,6 +10,7 @@
 
 #include "beyond/async_ring.cuh"
 #include "beyond/equal_shares.cuh"
+#include "beyond/few_keys.cuh"
 #include "beyond/packed_group.cuh"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
@@ -119,6 +120,20 @@ void run_equal_shares(const Decoding<T>& decoding, Workspace& workspace, cudaStr
     });
 }
 
+// The longest caches that a single kernel takes, by one warp for each head and by four.
+constexpr std::size_t kKeysOfWarp = 64;
+constexpr std::size_t kKeysOfBlock = 512;
+
+template <class T>
+void run_any_length(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    const std::size_t capacity = decoding.shape.capacity;
+    if (capacity > kKeysOfBlock) return run_equal_shares(decoding, workspace, stream);
+    checked(decoding, workspace, [&](auto dim, const Task<T>& task) {
+        capacity <= kKeysOfWarp ? launch_few_keys<T, dim(), 1>(task, stream)
+                                : launch_few_keys<T, dim(), 4>(task, stream);
+    });
+}
+
 template <class T>
 std::string ring_constraint(const Load&) {
     return course::why_no_tensor_cores(async_ring<T, 128>, kWarps * sizeof(Ring<T, 128>));
@@ -213,6 +228,11 @@ std::span<const Version<T>> versions() {
         {.name = "equal_shares",
          .idea = "one list of all tiles, cut into equal shares for all SMs",
          .launcher = run_equal_shares<T>,
+         .work = work_of,
+         .constraint = ring_constraint<T>},
+        {.name = "any_length",
+         .idea = "a single kernel for few keys, else equal_shares",
+         .launcher = run_any_length<T>,
          .work = work_of,
          .constraint = ring_constraint<T>},
     };

@@ -180,7 +180,7 @@ int main(int argc, char** argv) {
                   "most: of numbers in K",
               .most = std::size_t{1} << 29,
               .most_on_cpu = 1 << 18,
-              .ours = {"equal_shares", "split_keys"},
+              .ours = {"any_length", "split_keys"},
               .draw = random_decoding,
               .beside = course::Role::kLimit}},
         .stand_in_limit = 1 << 18};

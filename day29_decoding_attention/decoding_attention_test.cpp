@@ -184,10 +184,11 @@ class DecodingTest : public course::DeviceTest {
     }
 };
 
-constexpr std::size_t kVersions = 5;
+constexpr std::size_t kVersions = 6;
 using Versions = testing::Types<Listed<__half, 0>, Listed<__half, 1>, Listed<__half, 2>, Listed<__half, 3>,
-                                Listed<__half, 4>, Listed<__nv_bfloat16, 0>, Listed<__nv_bfloat16, 1>,
-                                Listed<__nv_bfloat16, 2>, Listed<__nv_bfloat16, 3>, Listed<__nv_bfloat16, 4>>;
+                                Listed<__half, 4>, Listed<__half, 5>, Listed<__nv_bfloat16, 0>,
+                                Listed<__nv_bfloat16, 1>, Listed<__nv_bfloat16, 2>, Listed<__nv_bfloat16, 3>,
+                                Listed<__nv_bfloat16, 4>, Listed<__nv_bfloat16, 5>>;
 struct VersionName {
     template <class V>
     static std::string GetName(int) {

@@ -55,6 +55,8 @@ COUNTERS = {
     ),
     ("global", "load"): ([REQUESTS + "ld"], [SECTORS + "ld"]),
     ("global", "store"): ([REQUESTS + "st"], [SECTORS + "st"]),
+    ("global", "atomic_load"): ([REQUESTS + "ld"], [SECTORS + "ld"]),
+    ("global", "atomic_store"): ([REQUESTS + "st"], [SECTORS + "st"]),
     ("global", "atomic"): ([REQUESTS + "red", REQUESTS + "atom"], [SECTORS + "red", SECTORS + "atom"]),
     # Copies of 4 bytes go through L1; those of 16 bytes do not, and are counted as they come from L2.
     ("global", "async_copy"): (

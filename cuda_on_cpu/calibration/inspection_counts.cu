@@ -17,6 +17,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <cuda/atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -509,6 +510,20 @@ __global__ void global_atomic_that_returns(int stride, int* numbers, int* out) {
     out[threadIdx.x] = atomicAdd(&numbers[threadIdx.x * stride], static_cast<int>(threadIdx.x));  // counted
 }
 
+// ---- Relaxed loads and stores: atomics that read or write, and update nothing ---------------------
+
+template <class Number>
+__global__ void global_atomic_load(int stride, Number* numbers, Number* out) {
+    using Word = cuda::atomic_ref<Number, cuda::thread_scope_device>;
+    out[threadIdx.x] = Word(numbers[threadIdx.x * stride]).load(cuda::memory_order_relaxed);  // counted
+}
+
+template <class Number>
+__global__ void global_atomic_store(int stride, Number* numbers) {
+    using Word = cuda::atomic_ref<Number, cuda::thread_scope_device>;
+    Word(numbers[threadIdx.x * stride]).store(Number{}, cuda::memory_order_relaxed);  // counted
+}
+
 // ---- The list -----------------------------------------------------------------------------------
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
@@ -517,7 +532,7 @@ struct Case {
     std::string kernel;
     std::string parameters;
     std::string space;      // "shared" or "global"
-    std::string operation;  // "load", "store", "atomic", "async_copy" or "matrix_load"
+    std::string operation;  // "load", "store", "atomic", "async_copy", "atomic_load", ...
     std::function<void()> launch;
     std::string remark;  // why a GPU counts something else, where it does
 };
@@ -560,6 +575,8 @@ class Cases {
     void add_global_loads();
     void add_global_stores();
     void add_global_atomics();
+    template <class Number>
+    void add_global_atomic_loads_and_stores(const std::string& type);
 
     std::vector<Case> list_;
 };
@@ -601,6 +618,8 @@ Cases::Cases() {
     add_global_loads();
     add_global_stores();
     add_global_atomics();
+    add_global_atomic_loads_and_stores<unsigned>("unsigned");
+    add_global_atomic_loads_and_stores<unsigned long long>("unsigned long long");
 }
 
 void Cases::add_shared_loads() {
@@ -901,6 +920,16 @@ void Cases::add_global_atomics() {
     for (int groups : {2, 8})
         atomic("global_atomic_in_groups", text("groups", groups),
                [=, this] { global_atomic_in_groups<<<1, 32>>>(static_cast<unsigned>(groups), out<int>()); });
+}
+
+template <class Number>
+void Cases::add_global_atomic_loads_and_stores(const std::string& type) {
+    for (int stride : {0, 1, 2, 8, 32}) {
+        add("global_atomic_load<" + type + ">", text("stride", stride), "global", "atomic_load",
+            [=, this] { global_atomic_load<<<1, 32>>>(stride, in<Number>(), out<Number>()); });
+        add("global_atomic_store<" + type + ">", text("stride", stride), "global", "atomic_store",
+            [=, this] { global_atomic_store<<<1, 32>>>(stride, out<Number>()); });
+    }
 }
 
 nlohmann::ordered_json to_json(const Case& c) {

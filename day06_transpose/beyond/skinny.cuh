@@ -14,16 +14,22 @@
 
 namespace day06 {
 
-constexpr unsigned kMostFew = 32;  // rows or columns of the short side
-constexpr unsigned kSkinnyTile = 4096;
-constexpr int kSkinnyEach = kSkinnyTile / kThreads;  // elements of a thread
+constexpr unsigned kMostFew = 32;           // rows or columns of the short side
+constexpr unsigned kSkinnyElements = 4096;  // of a tile
+constexpr unsigned kFewElements = 1024;     // of a tile of a small matrix, which several blocks share
 
-// A tile has all `few` of the short side, and `many` of the long one, a multiple of 32.
+// A tile of ELEMENTS elements at most has all `few` of the short side, and `many` of the long one,
+// a multiple of 32 * PACK. A thread moves PACK adjacent elements at a time.
+template <unsigned ELEMENTS, unsigned PACK>
 struct SkinnyTile {
+    static constexpr unsigned kRow = 32 * PACK;  // elements of a warp along the long side
+    static_assert(ELEMENTS >= kMostFew * kRow,
+                  "a tile has at least a row of a warp for each of the short side");
+
     unsigned few;
     unsigned many;
     unsigned stride;  // in shared memory, from one of the short side to the next
-    // Quotients by `few` and by many / 32, of numbers below 4096: the reciprocal times 2^20,
+    // Quotients by `few` and by many / kRow, of numbers below 4096: the reciprocal times 2^20,
     // rounded up. The error is less than 4096 * 32 / 2^20, an eighth of the distance to the next
     // quotient.
     unsigned by_few;
@@ -31,12 +37,12 @@ struct SkinnyTile {
 
     explicit SkinnyTile(std::size_t few_of_matrix)
         : few(static_cast<unsigned>(few_of_matrix)),
-          many(kSkinnyTile / few / 32 * 32),
+          many(ELEMENTS / few / kRow * kRow),
           // With 1 to 4, 8, 11, 16 and 32 elements along the short side, 32 consecutive ones lie
           // in 32 banks; with others two may share a bank.
           stride(many + course::ceil_div(32U, few)),
           by_few(course::ceil_div(1U << 20, few)),
-          by_warps(course::ceil_div(1U << 20, many / 32)) {}
+          by_warps(course::ceil_div(1U << 20, many / kRow)) {}
 };
 
 struct SkinnyPlace {
@@ -44,67 +50,154 @@ struct SkinnyPlace {
     unsigned many;
 };
 
-// Element k of this thread. ALONG_FEW: adjacent threads are adjacent along the short side.
-// Otherwise a warp has 32 adjacent elements along the long side.
-template <bool ALONG_FEW>
-__device__ SkinnyPlace skinny_place(const SkinnyTile& shape, unsigned k) {
-    const unsigned i = k * kThreads + threadIdx.x;
+// Element j of pack k of this thread. ALONG_FEW: adjacent elements are adjacent along the short
+// side, and then the next of the long one. Otherwise they are adjacent along the long side.
+template <bool ALONG_FEW, unsigned ELEMENTS, unsigned PACK>
+__device__ SkinnyPlace skinny_place(const SkinnyTile<ELEMENTS, PACK>& shape, unsigned k, unsigned j) {
+    const unsigned pack = k * kThreads + threadIdx.x;
     if constexpr (ALONG_FEW) {
+        const unsigned i = pack * PACK + j;
         const unsigned many = i * shape.by_few >> 20;
         return {i - many * shape.few, many};
     } else {
-        const unsigned few = (i / 32) * shape.by_warps >> 20;
-        return {few, i - few * shape.many};
+        const unsigned few = (pack / 32) * shape.by_warps >> 20;
+        return {few, pack * PACK + j - few * shape.many};
+    }
+}
+
+// PACK adjacent elements by one access.
+template <unsigned PACK, class T>
+__device__ void load_elements(T (&to)[PACK], const T* from) {
+    if constexpr (PACK == 1) {
+        to[0] = *from;
+    } else {
+        const auto pack = course::Pack<T, PACK>::load(from);
+        for (unsigned j = 0; j < PACK; ++j)
+            to[j] = pack.value[j];
+    }
+}
+
+template <unsigned PACK, class T>
+__device__ void store_elements(const T (&from)[PACK], T* to) {
+    if constexpr (PACK == 1) {
+        *to = from[0];
+    } else {
+        course::Pack<T, PACK> pack;
+        for (unsigned j = 0; j < PACK; ++j)
+            pack.value[j] = from[j];
+        pack.store(to);
     }
 }
 
 // Idea: a tile is as long as it must be to have 4096 elements. On the long side of `in` or of `out`
-// a warp moves 32 adjacent elements of a row, on the other one elements of several short rows,
-// which are adjacent in memory if there is no padding between them.
+// a warp moves adjacent elements of a row, on the other one elements of several short rows, which
+// are adjacent in memory if there is no padding between them.
 // Cost removed: lanes without an element, and blocks that move few of them.
 // Still limits it: not profiled.
 //
-// FEW_COLS: the short side of `in` are its columns.
-template <bool FEW_COLS, class T>
+// FEW_COLS: the short side of `in` are its columns. PACK: elements that a thread moves at a time,
+// where both matrices allow it (see pairs_aligned).
+template <bool FEW_COLS, unsigned ELEMENTS, unsigned PACK, class T>
 __global__ void __launch_bounds__(kThreads)
-    transpose_skinny(DeviceMatrix<const T> in, DeviceMatrix<T> out, SkinnyTile shape) {
-    __shared__ T tile[kSkinnyTile + 2 * kMostFew];  // few * stride + many
+    transpose_skinny(DeviceMatrix<const T> in, DeviceMatrix<T> out, SkinnyTile<ELEMENTS, PACK> shape) {
+    constexpr int kEach = ELEMENTS / kThreads / PACK;  // packs of a thread
+    __shared__ T tile[ELEMENTS + 2 * kMostFew];        // few * stride + many
     const std::size_t first = std::size_t{blockIdx.x} * shape.many;
     const std::size_t all = FEW_COLS ? in.rows() : in.cols();
     const unsigned many = all - first < shape.many ? static_cast<unsigned>(all - first) : shape.many;
+    const auto there = [&](SkinnyPlace at) { return at.few < shape.few && at.many < many; };
 
-    T loaded[kSkinnyEach];  // all loads are issued before the first value is needed
+    T loaded[kEach][PACK] = {};  // all loads are issued before the first value is needed
 #pragma unroll
-    for (int k = 0; k < kSkinnyEach; ++k) {
-        const SkinnyPlace at = skinny_place<FEW_COLS>(shape, k);
-        if (at.few < shape.few && at.many < many)
-            loaded[k] = FEW_COLS ? in(first + at.many, at.few) : in(at.few, first + at.many);
+    for (int k = 0; k < kEach; ++k) {
+        const SkinnyPlace at = skinny_place<FEW_COLS>(shape, k, 0);
+        const SkinnyPlace last = skinny_place<FEW_COLS>(shape, k, PACK - 1);
+        const auto element = [&](SkinnyPlace p) {
+            return FEW_COLS ? &in(first + p.many, p.few) : &in(p.few, first + p.many);
+        };
+        if (there(last)) {
+            load_elements(loaded[k], element(at));
+        } else if (there(at)) {
+            for (unsigned j = 0; j < PACK; ++j) {
+                const SkinnyPlace p = skinny_place<FEW_COLS>(shape, k, j);
+                if (there(p)) loaded[k][j] = *element(p);
+            }
+        }
     }
 #pragma unroll
-    for (int k = 0; k < kSkinnyEach; ++k) {
-        const SkinnyPlace at = skinny_place<FEW_COLS>(shape, k);
-        if (at.few < shape.few && at.many < many) tile[at.few * shape.stride + at.many] = loaded[k];
+    for (int k = 0; k < kEach; ++k) {
+#pragma unroll
+        for (unsigned j = 0; j < PACK; ++j) {
+            const SkinnyPlace at = skinny_place<FEW_COLS>(shape, k, j);
+            if (there(at)) tile[at.few * shape.stride + at.many] = loaded[k][j];
+        }
     }
     __syncthreads();
 #pragma unroll 4
-    for (int k = 0; k < kSkinnyEach; ++k) {
-        const SkinnyPlace at = skinny_place<!FEW_COLS>(shape, k);
-        if (at.few >= shape.few || at.many >= many) continue;
-        const T value = tile[at.few * shape.stride + at.many];
-        (FEW_COLS ? out(at.few, first + at.many) : out(first + at.many, at.few)) = value;
+    for (int k = 0; k < kEach; ++k) {
+        T values[PACK] = {};
+#pragma unroll
+        for (unsigned j = 0; j < PACK; ++j) {
+            const SkinnyPlace at = skinny_place<!FEW_COLS>(shape, k, j);
+            if (there(at)) values[j] = tile[at.few * shape.stride + at.many];
+        }
+        const SkinnyPlace at = skinny_place<!FEW_COLS>(shape, k, 0);
+        const SkinnyPlace last = skinny_place<!FEW_COLS>(shape, k, PACK - 1);
+        const auto element = [&](SkinnyPlace p) {
+            return FEW_COLS ? &out(p.few, first + p.many) : &out(first + p.many, p.few);
+        };
+        if (there(last)) {
+            store_elements(values, element(at));
+        } else if (there(at)) {
+            for (unsigned j = 0; j < PACK; ++j) {
+                const SkinnyPlace p = skinny_place<!FEW_COLS>(shape, k, j);
+                if (there(p)) *element(p) = values[j];
+            }
+        }
     }
 }
 
+// Whether pairs of elements can be moved at once. `narrow` has short rows, which must follow each
+// other without padding; in `wide` each row must start at a multiple of a pair.
+template <class T, class U>
+bool pairs_aligned(DeviceMatrix<T> narrow, DeviceMatrix<U> wide) {
+    return narrow.leading_dimension() == narrow.cols() && course::is_aligned(narrow.data(), 2 * sizeof(T)) &&
+           (wide.rows() == 1 || wide.leading_dimension() % 2 == 0) &&
+           course::is_aligned(wide.data(), 2 * sizeof(T));
+}
+
+template <bool FEW_COLS, unsigned ELEMENTS, unsigned PACK, class T>
+void launch_skinny_tiles(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
+    const SkinnyTile<ELEMENTS, PACK> shape(std::min(in.rows(), in.cols()));
+    const unsigned blocks =
+        course::blocks_for(FEW_COLS ? in.rows() : in.cols(), static_cast<int>(shape.many));
+    transpose_skinny<FEW_COLS, ELEMENTS, PACK, T><<<blocks, kThreads, 0, stream>>>(in, out, shape);
+}
+
+template <bool FEW_COLS, class T>
+void launch_skinny_sides(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
+    // With fewer tiles than multiprocessors, smaller ones are done sooner.
+    if (in.rows() * in.cols() < kSkinnyElements * course::multiprocessors())
+        return launch_skinny_tiles<FEW_COLS, kFewElements, 1>(in, out, stream);
+    if constexpr (sizeof(T) == 2) {
+        if (FEW_COLS ? pairs_aligned(in, out) : pairs_aligned(out, in))
+            return launch_skinny_tiles<FEW_COLS, kSkinnyElements, 2>(in, out, stream);
+    }
+    launch_skinny_tiles<FEW_COLS, kSkinnyElements, 1>(in, out, stream);
+}
+
+// A row and a column without padding are the same memory, so one is copied to the other.
 template <class T>
 void launch_skinny(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
-    const SkinnyTile shape(std::min(in.rows(), in.cols()));
-    const bool few_cols = in.cols() <= in.rows();
-    const unsigned blocks =
-        course::blocks_for(few_cols ? in.rows() : in.cols(), static_cast<int>(shape.many));
-    if (few_cols) {
-        transpose_skinny<true, T><<<blocks, kThreads, 0, stream>>>(in, out, shape);
+    const bool is_column = in.cols() == 1 && in.leading_dimension() == 1;
+    const bool to_column = out.cols() == 1 && out.leading_dimension() == 1;
+    if ((in.rows() == 1 || is_column) && (out.rows() == 1 || to_column)) {
+        CUDA_CHECK(cudaMemcpyAsync(out.data(), in.data(), in.rows() * in.cols() * sizeof(T),
+                                   cudaMemcpyDeviceToDevice, stream));
+    } else if (in.cols() <= in.rows()) {
+        launch_skinny_sides<true>(in, out, stream);
     } else {
-        transpose_skinny<false, T><<<blocks, kThreads, 0, stream>>>(in, out, shape);
+        launch_skinny_sides<false>(in, out, stream);
     }
 }
 

@@ -139,6 +139,18 @@ __device__ void copy_quad(float* shared, const float* row, int x, int nx) {
     }
 }
 
+// A warp starts the copy of kWarpCells cells of a row, from column x on. Where quads cannot be
+// copied, a lane copies every 32nd cell, so that the requests of the warp are coalesced.
+template <bool kAligned>
+__device__ void copy_warp_cells(float* shared, const float* row, int lane, int x, int nx) {
+    if constexpr (kAligned) {
+        copy_quad<true>(shared + lane * kLaneCells, row, x + lane * kLaneCells, nx);
+    } else {
+        for (int i = lane; i < kWarpCells; i += course::kWarpSize)
+            if (x + i >= 0 && x + i < nx) course::ptx::cp_async_4(shared + i, row + x + i);
+    }
+}
+
 // Zero-fills an object in shared memory. Out-of-range cells are not copied, but the kernels load
 // their places with the quads around them. No result depends on these values. They are cleared so
 // that a block reads only initialised memory, which an inspection checks. All threads of the block
@@ -189,7 +201,7 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_async_ring(const
                 const int from_y = tile_y - kRadius + r;
                 if (r >= Planes::kHaloRows || from_y < 0 || from_y >= grid.ny) continue;
                 const float* row = in + grid.index(0, from_y, plane);
-                copy_quad<kAligned>(&ring.slot[slot][r][kLaneCells + lane * kLaneCells], row, x, grid.nx);
+                copy_warp_cells<kAligned>(&ring.slot[slot][r][kLaneCells], row, lane, tile_x, grid.nx);
                 if (lane < 2) {
                     const int from_x = lane == 0 ? tile_x - kLaneCells : tile_x + kWarpCells;
                     copy_quad<kAligned>(&ring.slot[slot][r][lane == 0 ? 0 : kLaneCells + kWarpCells], row,
@@ -233,10 +245,11 @@ void launch_async_ring(const float* in, float* out, const Grid& grid, const Star
     const unsigned down = blocks_along(grid.ny, Planes::kTileRows);
     int planes = Shape::kPlanes;
     if constexpr (kRadius == 4) {
-        // Where all blocks run at the same time with longer marches, as with 512^3 cells, halos
-        // along z are loaded less often.
+        // Where all blocks can run at the same time, marches are as long as that allows: halos
+        // along z are loaded least often. Those of small grids are short, so that all
+        // multiprocessors have one.
         const auto parts = static_cast<int>(course::multiprocessors() / (std::size_t{across} * down));
-        if (parts >= 1) planes = std::max(planes, course::ceil_div(grid.nz, parts));
+        if (parts >= 1) planes = std::max(course::ceil_div(grid.nz, parts), kRadius);
     }
     course::launch(
         stencil_async_ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead, Shape::kBlocks, kAligned>,

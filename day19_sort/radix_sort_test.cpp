@@ -276,7 +276,7 @@ TYPED_TEST_SUITE(SegmentSort, SegmentKeys);
 
 // Sorts segments of these lengths, and compares.
 template <class Key>
-void expect_segments_sorted(const std::vector<std::uint64_t>& lengths, const std::string& what) {
+void expect_those_sorted(const std::vector<std::uint64_t>& lengths, const std::string& what) {
     std::vector<std::uint64_t> offsets = {0};
     for (const std::uint64_t length : lengths)
         offsets.push_back(offsets.back() + length);
@@ -298,6 +298,18 @@ void expect_segments_sorted(const std::vector<std::uint64_t>& lengths, const std
         EXPECT_EQ(out.damage(), "") << what;
         EXPECT_TRUE(are_equal(in.to_host(), keys)) << what << ": the input was changed";
     }
+}
+
+// So few keys are sorted in one launch, whatever the lengths. With another segment they are not.
+constexpr std::uint64_t kMostFewKeys = 8192;
+
+template <class Key>
+void expect_segments_sorted(std::vector<std::uint64_t> lengths, const std::string& what) {
+    expect_those_sorted<Key>(lengths, what);
+    if (std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0}) > kMostFewKeys) return;
+    lengths.push_back(kMostFewKeys);
+    lengths.push_back(1);
+    expect_those_sorted<Key>(lengths, what + ", and many keys more");
 }
 
 // Some are empty.
@@ -324,6 +336,22 @@ TYPED_TEST(SegmentSort, EachKindOfLength) {
     expect_segments_sorted<TypeParam>({31, 32, 33, 0, 255, 256, 257, 1023, 1024, 1025, 2049, 4096, 5119},
                                       "short");
     expect_segments_sorted<TypeParam>({5120, 1, 5121, 10239, 0, 10240}, "medium");
+}
+
+// One launch: around each number of keys per thread, alone, then beside others of each kind.
+TYPED_TEST(SegmentSort, FewKeysInOneLaunch) {
+    for (const std::uint64_t length :
+         {33, 63, 64, 65, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 4097, 8191, 8192})
+        expect_those_sorted<TypeParam>({length}, "one of " + std::to_string(length));
+    expect_those_sorted<TypeParam>({0, 1, 33, 0, 2725, 31, 32, 1500, 300, 0}, "each kind");
+    // Several segments for each block, in a last one that is not full, too.
+    for (const std::size_t count : {256, 257, 600}) {
+        std::vector<std::uint64_t> lengths(count, 3);
+        for (std::size_t s = 0; s < count; s += 50)
+            lengths[s] = 33 + s;
+        lengths.back() = 100;
+        expect_those_sorted<TypeParam>(lengths, std::to_string(count) + " segments");
+    }
 }
 
 // A row of a warp has 32 keys: segments that fill it, that do not fit any more, empty ones between.

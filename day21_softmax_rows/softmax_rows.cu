@@ -245,6 +245,10 @@ std::span<const Softmax> versions() {
     return list;
 }
 
+// So few rows leave most of the GPU idle, even with a warp each: 16 warps on each of about 128 SMs.
+// Then the longest chain of one thread decides, and in rows_in_shared a lane may have a whole row.
+constexpr std::size_t kFewRows = 2048;
+
 // The fewest threads that can keep the row; reading the row twice is the last choice. Of the two
 // for short rows, lanes_per_row is faster where few columns are outside whole packs, and few lanes
 // have none.
@@ -257,6 +261,8 @@ const Softmax& chosen_for(const Problem& problem) {
         const std::size_t packs = course::ceil_div<std::size_t>(problem.cols, kWidth);
         const bool lanes =
             problem.cols > 100 || (problem.cols % kWidth == 0 && 4 * packs >= 3 * std::bit_ceil(packs));
+        const bool whole_packs = problem.cols % kWidth == 0;
+        if (problem.rows <= kFewRows && !whole_packs) return *can("warp_per_row");
         return *can(lanes ? "lanes_per_row" : "rows_in_shared");
     }
     // Longer rows take so many registers per lane that few warps are resident to hide latency.

@@ -460,6 +460,11 @@ TEST(Chosen, ByTheLengthOfTheRow) {
     EXPECT_EQ(chosen(65536, 128), "lanes_per_row");
     EXPECT_EQ(chosen(65536, 192), "lanes_per_row");
     EXPECT_EQ(chosen(65536, 193), "warp_per_row");
+    // Few rows: a warp each.
+    EXPECT_EQ(chosen(93, 93), "warp_per_row");
+    EXPECT_EQ(chosen(2048, 129), "warp_per_row");
+    EXPECT_EQ(chosen(2049, 97), "rows_in_shared");
+    EXPECT_EQ(chosen(32, 32), "lanes_per_row");
     EXPECT_EQ(chosen(4096, 512), "warp_per_row");
     EXPECT_EQ(chosen(4096, 1024), "block_per_row");
     EXPECT_EQ(chosen(8192, 8192), "block_per_row");

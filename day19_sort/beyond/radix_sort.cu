@@ -1,10 +1,12 @@
 // The host code of the radix sorts by digits of eight bits: argument checks and the row of passes.
-// The kernels and their launches are in onesweep.cuh and segments.cuh.
+// The kernels and their launches are in onesweep.cuh, segments.cuh
+// and few_keys.cuh.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <type_traits>
 
+#include "beyond/few_keys.cuh"
 #include "beyond/onesweep.cuh"
 #include "beyond/radix_sort.hpp"
 #include "beyond/segments.cuh"
@@ -227,6 +229,12 @@ void sort_segments(DeviceSpan<const Key> in, DeviceSpan<const std::uint64_t> off
                        .offsets = offsets.data(),
                        .count = segments,
                        .code = key_code<Key>(direction)};
+    // For so few keys each launch takes as long as the sort.
+    if (n <= kMostFewKeys) {
+        launch_sort_few_segments(all, n, stream);
+        CUDA_CHECK_LAUNCH();
+        return;
+    }
     const SegmentsByKind kinds = kinds_in(workspace, n);
     CUDA_CHECK(cudaMemsetAsync(workspace.segment_words(), 0, kSegmentSums * sizeof(Count), stream));
     launch_sort_tiny_segments(all, kinds, stream);

@@ -72,6 +72,9 @@ constinit thread_local MisalignedCast misaligned_casts[kMostBytes + 1];
 
 // What the instrumented code has announced of its next atomic access (inspected_scope.h).
 constinit thread_local bool next_in_block = false;
+// Not 0: the number of the exchange that comes next, whose result may be unused.
+constinit thread_local unsigned next_may_be_unused = 0;
+constinit thread_local unsigned exchanges = 0;
 // The last atomic load, if its scope was a block: the compare-and-swap that follows has the same.
 constinit thread_local const volatile void* loaded_in_block = nullptr;
 
@@ -103,7 +106,8 @@ void before_compare_and_swap(const volatile void* address, unsigned bytes) {
 }
 
 void before_exchange() {
-    if (auto* checks = checking; checks != nullptr) checks->before_exchange();
+    const unsigned number = std::exchange(next_may_be_unused, 0);
+    if (auto* checks = checking; checks != nullptr) checks->before_exchange(number);
 }
 
 // A load and the compare-and-swap that follows it are one atomic operation.
@@ -126,6 +130,17 @@ extern "C" {
 // The scope of the next atomic access is a block.
 void cuda_on_cpu_next_in_block() {
     next_in_block = true;
+}
+
+// The next atomic access is an exchange, whose result passes through cuda_on_cpu_used() if it has a
+// use.
+unsigned cuda_on_cpu_next_may_be_unused() {
+    if (++exchanges == 0) ++exchanges;
+    return next_may_be_unused = exchanges;
+}
+unsigned long long cuda_on_cpu_used(unsigned long long value, unsigned number) {
+    if (auto* checks = checking; checks != nullptr) checks->exchange_used(number);
+    return value;
 }
 
 // `alignment`: what structures of so many bytes need.

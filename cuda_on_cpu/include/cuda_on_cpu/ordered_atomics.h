@@ -138,9 +138,10 @@ __forceinline__ Bits atomic_exchange(Bits& place, Bits value, MemoryOrder order,
         return old;
     } else {
         announce(scope);
+        const unsigned number = next_atomic_may_be_unused();
         const Bits old = AtomicWord<Bits>(place).exchange(value, order);
         if (old == value) spin_hint();
-        return old;
+        return result_of_exchange(old, number);
     }
 }
 

@@ -151,10 +151,7 @@ std::string Translation::run() {
             translate_word(i);
             if (tokens_.is(tokens_.next(i), "<")) loose_names_.add_template_keyword(i);
             loose_names_.qualify_own_type(i);
-            if (const std::size_t behind = tokens_.next(i);
-                tokens_.is(behind, ";") || tokens_.is(behind, ",") || tokens_.is(behind, ")") ||
-                tokens_.is(behind, "}"))
-                host_names_.replace_function(i);
+            host_names_.replace_function(i);
         } else if (token.is("<") && launches_.is_launch_bracket(i, "<") &&
                    !tokens_.is(tokens_.previous(i), "operator")) {
             launches.push_back(i);

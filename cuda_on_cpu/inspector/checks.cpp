@@ -49,6 +49,7 @@ const char* verb(AccessKind kind) {
         case AccessKind::volatile_store:
             return "volatile write";
         default:
+            if (of_thread(kind)) return "atomic access of thread scope";
             return of_block(kind) ? "atomic access of block scope" : "atomic access";
     }
 }
@@ -63,6 +64,7 @@ bool releases(int memory_order) {
 
 // What to do about a race of these two accesses besides ordering them.
 std::string advice(AccessKind a, AccessKind b, bool between_blocks) {
+    if (of_thread(a) || of_thread(b)) return ": an atomic of thread scope is atomic for its own thread alone";
     if (between_blocks && is_atomic(a) && is_atomic(b))
         return ": an atomic of block scope is atomic only among the threads of its block";
     if (is_volatile(a) || is_volatile(b))

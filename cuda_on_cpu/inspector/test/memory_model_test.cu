@@ -825,6 +825,34 @@ TEST(Volatile, AFlagIsARaceAndWhatFencesGuardIsNone) {
     }
 }
 
+// ---- Atomics of thread scope ------------------------------------------------------------------------
+
+template <bool kShared>
+__global__ void count_in_thread_scope(int* count, bool one_word) {
+    __shared__ int counts[64];
+    counts[threadIdx.x] = 0;
+    __syncthreads();
+    int* const all = kShared ? counts : count;
+    cuda::atomic_ref<int, cuda::thread_scope_thread>(all[one_word ? 0 : threadIdx.x]).fetch_add(1);
+}
+__global__ void beside_thread_scope(int* count) {
+    if (threadIdx.x == 0) {
+        atomicAdd(count, 1);
+    } else if (threadIdx.x == 32) {
+        cuda::atomic_ref<int, cuda::thread_scope_thread>(count[0]).fetch_max(1);
+    }
+}
+
+TEST(ThreadScope, IsAtomicForItsThreadAlone) {
+    EXPECT_KINDS("race;", [](const Words& at) { count_in_thread_scope<false><<<1, 64>>>(at(0), true); });
+    EXPECT_KINDS("race;", [](const Words& at) { count_in_thread_scope<true><<<1, 64>>>(at(0), true); });
+    EXPECT_KINDS("race_between_blocks;",
+                 [](const Words& at) { count_in_thread_scope<false><<<2, 1>>>(at(0), true); });
+    EXPECT_KINDS("race;", [](const Words& at) { beside_thread_scope<<<1, 64>>>(at(0)); });
+    EXPECT_KINDS("", [](const Words& at) { count_in_thread_scope<false><<<1, 64>>>(at(0), false); });
+    EXPECT_KINDS("", [](const Words& at) { count_in_thread_scope<true><<<1, 64>>>(at(0), false); });
+}
+
 // ---- Words that are written without being read -----------------------------------------------------
 
 enum class Exchange { function, reference, object, ptx };

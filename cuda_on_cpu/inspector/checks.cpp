@@ -49,6 +49,7 @@ const char* verb(AccessKind kind) {
         case AccessKind::volatile_store:
             return "volatile write";
         default:
+            if (of_thread(kind)) return "atomic access of thread scope";
             return of_block(kind) ? "atomic access of block scope" : "atomic access";
     }
 }
@@ -63,6 +64,7 @@ bool releases(int memory_order) {
 
 // What to do about a race of these two accesses besides ordering them.
 std::string advice(AccessKind a, AccessKind b, bool between_blocks) {
+    if (of_thread(a) || of_thread(b)) return ": an atomic of thread scope is atomic for its own thread alone";
     if (between_blocks && is_atomic(a) && is_atomic(b))
         return ": an atomic of block scope is atomic only among the threads of its block";
     if (is_volatile(a) || is_volatile(b))
@@ -435,6 +437,9 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     if (copies_.size() < threads_) copies_.resize(threads_);
     took_lock_.assign(threads_ / kLanes * kLanes + kLanes, false);
     takes_lock_ = false;
+    exchange_ = 0;
+    unwritten_exchanges_.clear();
+    short_reads_.clear();
     for (Copies& copies : copies_) {
         copies.group = 0;
         copies.pending.clear();
@@ -818,11 +823,22 @@ void BlockChecks::compare_with_earlier_launch(AccessKind kind, Address byte, std
 }
 
 void BlockChecks::note_device_access(const Access& access) {
+    constexpr unsigned kShort = 2;
     if (access.kind == AccessKind::load && access.in_one_line()) {
         note_read(access);
+    } else if (access.kind == AccessKind::load && access.bytes == kShort) {
+        constexpr std::size_t kMany = 16;
+        if (short_reads_.size() >= kMany) note_short_reads();
+        short_reads_.push_back(access);
     } else {
+        if (writes(access.kind) && !short_reads_.empty()) note_short_reads();
         global_shadow().access(access, generation_, order_, others_, *this);
     }
+}
+
+void BlockChecks::note_short_reads() {
+    for (const Access& read : std::exchange(short_reads_, {}))
+        global_shadow().access(read, generation_, order_, others_, *this);
 }
 
 void BlockChecks::note_write(const Access& access, Address next) {
@@ -878,6 +894,7 @@ void BlockChecks::note_load_races() {
 
 void BlockChecks::note_reads() {
     if (!load_races_.empty()) note_load_races();
+    if (!short_reads_.empty()) note_short_reads();
     hand_over_loads();
     if (reads_.empty()) return;
     reads_.note_all([this](const Run& run, Address line) { note_in_turn(run, line); });
@@ -925,6 +942,9 @@ void BlockChecks::before_compare_and_swap(const volatile void* address, unsigned
     if (!is_shared(memory)) {
         hand_over_loads();
         reads_.take_back(byte, bytes, thread, order_.epoch(thread));
+        std::erase_if(short_reads_, [&](const Access& read) {
+            return read.thread == thread && read.address == byte && read.bytes == bytes;
+        });
     } else if (SharedShadow::Region* region = shared_.find(byte); region != nullptr) {
         shared_.take_back(*region, byte, bytes, thread, order_);
     }
@@ -936,6 +956,7 @@ void BlockChecks::before_compare_and_swap(const volatile void* address, unsigned
 void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, unsigned bytes,
                                 int memory_order, Place place) {
     const bool takes_lock = std::exchange(takes_lock_, false);
+    const unsigned exchange = std::exchange(exchange_, 0);
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
     settle();
@@ -960,7 +981,9 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     if (launch_->any_fence || !atomics_.empty() || order_.any_released() ||
         !is_shared(page_for(byte, place).memory))
         note_reads();
+    exchange_ = exchange;
     check(kind, byte, bytes, place, true);
+    exchange_ = 0;
     const bool for_others = !of_block(kind) && orders_blocks(byte);
     if (watched_) {
         if (released != nullptr || !atomics_.empty()) {
@@ -1535,9 +1558,21 @@ void BlockChecks::note_race(const Access& access, const Earlier& earlier, Addres
 }
 
 void BlockChecks::uninitialised(const Access& access, Address where) {
+    if (exchange_ != 0) {
+        unwritten_exchanges_.push_back({exchange_, access, where});
+        return;
+    }
     report("uninitialised_read", access,
            std::string(verb(access.kind)) + " of " + bytes_text(access.bytes) + ", but nothing has written " +
                describe(where));
+}
+
+void BlockChecks::note_exchange(unsigned number) {
+    const auto found = std::ranges::find(unwritten_exchanges_, number, &UnwrittenExchange::number);
+    if (found == unwritten_exchanges_.end()) return;
+    const UnwrittenExchange exchange = *found;
+    unwritten_exchanges_.erase(found);
+    uninitialised(exchange.access, exchange.where);
 }
 
 void BlockChecks::missing_wait(const Access& access, const Earlier& copy, Address where) {

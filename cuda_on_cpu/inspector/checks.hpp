@@ -208,7 +208,14 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // A plain load of the word by this thread that nothing else has followed but plain accesses
     // only gives the value with which the word is compared, so it is no access of its own.
     void before_compare_and_swap(const volatile void* address, unsigned bytes);
-    void before_exchange() { takes_lock_ = true; }
+    // An exchange with a number, which is not 0, reads only if exchange_used() follows.
+    void before_exchange(unsigned number) {
+        takes_lock_ = true;
+        exchange_ = number;
+    }
+    void exchange_used(unsigned number) {
+        if (!unwritten_exchanges_.empty()) note_exchange(number);
+    }
     // Volatile accesses order as relaxed atomic ones do, but two of them conflict. With
     // CUDA_ON_CPU_VOLATILE=atomic they count as atomic.
     void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
@@ -384,6 +391,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void note_write(const Access& access, Address next);
     void note_reads();
     void note_load_races();
+    void note_short_reads();
+    void note_exchange(unsigned number);
     void note_in_turn(const Run& run, Address line);
     void note_second_writes();
     // `after(word)` returns the bytes that are in memory now, or will be after the store.
@@ -465,6 +474,14 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // May the next atomic access take a lock: is it a compare-and-swap or an exchange? Was each
     // thread's last one that read?
     bool takes_lock_ = false;
+    unsigned exchange_ = 0;
+    // Exchanges of unwritten memory of which no use is known so far.
+    struct UnwrittenExchange {
+        unsigned number;
+        Access access;
+        Address where;
+    };
+    std::vector<UnwrittenExchange> unwritten_exchanges_;
     std::vector<bool> took_lock_;
     bool split_barrier_ = false;
     Site barrier_site_{"", 0};
@@ -493,6 +510,9 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         Address where;
     };
     std::vector<LoadRace> load_races_;
+    // Plain loads of two bytes of device memory, which are recorded before the next store of part
+    // of a word: none if a compare-and-swap follows. Of whole words: reads_.
+    std::vector<Access> short_reads_;
     // The address of the last access, if that was a volatile load.
     Address volatile_load_ = 0;
 };

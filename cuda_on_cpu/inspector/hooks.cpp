@@ -13,7 +13,9 @@ using cuda_on_cpu::Operation;
 using cuda_on_cpu::inspector::AccessKind;
 using cuda_on_cpu::inspector::checking;
 using cuda_on_cpu::inspector::in_block;
+using cuda_on_cpu::inspector::in_thread;
 using cuda_on_cpu::inspector::of_block;
+using cuda_on_cpu::inspector::of_thread;
 using cuda_on_cpu::inspector::recording;
 
 AccessKind kind_of(Operation operation) {
@@ -72,8 +74,14 @@ constinit thread_local MisalignedCast misaligned_casts[kMostBytes + 1];
 
 // What the instrumented code has announced of its next atomic access (inspected_scope.h).
 constinit thread_local bool next_in_block = false;
-// The last atomic load, if its scope was a block: the compare-and-swap that follows has the same.
+constinit thread_local bool next_in_thread = false;
+// Not 0: the number of the exchange that comes next, whose result may be unused.
+constinit thread_local unsigned next_may_be_unused = 0;
+constinit thread_local unsigned exchanges = 0;
+// The last atomic load, if its scope was a block, or a thread: the compare-and-swap that follows
+// has the same.
 constinit thread_local const volatile void* loaded_in_block = nullptr;
+constinit thread_local const volatile void* loaded_in_thread = nullptr;
 
 // An exchange without a use of its result only writes, but a GPU serves it like other exchanges.
 Operation operation_of(AccessKind kind) {
@@ -88,9 +96,16 @@ template <class Perform>
 [[gnu::always_inline]] inline auto atomic(AccessKind kind, const volatile void* address, unsigned bytes,
                                           int order, std::uint64_t place, Perform perform) {
     const Operation operation = operation_of(kind);
+    const bool is_load = kind == AccessKind::atomic_load;
     if (std::exchange(next_in_block, false)) kind = in_block(kind);
-    if (kind == AccessKind::atomic_load || kind == AccessKind::block_atomic_load)
-        loaded_in_block = of_block(kind) ? address : nullptr;
+    if (std::exchange(next_in_thread, false)) {
+        kind = in_thread(kind);
+        order = __ATOMIC_RELAXED;
+    }
+    if (is_load) {
+        loaded_in_thread = of_thread(kind) ? address : nullptr;
+        loaded_in_block = of_block(kind) && !of_thread(kind) ? address : nullptr;
+    }
     if (auto* checks = checking; checks != nullptr) checks->before_atomic(kind, address, bytes, order, place);
     if (auto* recorder = recording; recorder != nullptr) recorder->access(operation, address, bytes, place);
     const auto result = perform();
@@ -103,12 +118,14 @@ void before_compare_and_swap(const volatile void* address, unsigned bytes) {
 }
 
 void before_exchange() {
-    if (auto* checks = checking; checks != nullptr) checks->before_exchange();
+    const unsigned number = std::exchange(next_may_be_unused, 0);
+    if (auto* checks = checking; checks != nullptr) checks->before_exchange(number);
 }
 
 // A load and the compare-and-swap that follows it are one atomic operation.
 void before_retry(const volatile void* address) {
     if (loaded_in_block == address) next_in_block = true;
+    if (loaded_in_thread == address) next_in_thread = true;
     if (recording != nullptr) recording->take_back_atomic_load(address);
 }
 
@@ -126,6 +143,21 @@ extern "C" {
 // The scope of the next atomic access is a block.
 void cuda_on_cpu_next_in_block() {
     next_in_block = true;
+}
+
+void cuda_on_cpu_next_in_thread() {
+    next_in_thread = true;
+}
+
+// The next atomic access is an exchange, whose result passes through cuda_on_cpu_used() if it has a
+// use.
+unsigned cuda_on_cpu_next_may_be_unused() {
+    if (++exchanges == 0) ++exchanges;
+    return next_may_be_unused = exchanges;
+}
+unsigned long long cuda_on_cpu_used(unsigned long long value, unsigned number) {
+    if (auto* checks = checking; checks != nullptr) checks->exchange_used(number);
+    return value;
 }
 
 // `alignment`: what structures of so many bytes need.

@@ -204,7 +204,7 @@ void SharedShadow::check(Cell& cell, const Access& access, std::uint8_t bytes, A
         cell.more != 0 ? std::span(more_[cell.more - 1]) : std::span(cell.entries.data(), cell.count);
     // A thread that has accessed a word atomically is ordered after earlier atomic accesses to it.
     const auto own_atomic = [&](const Entry& e) {
-        return !is_plain(e.kind) && e.warp == access.thread / kLanes &&
+        return !is_plain(e.kind) && !of_thread(e.kind) && e.warp == access.thread / kLanes &&
                (e.lanes >> access.thread % kLanes & 1U) != 0;
     };
     for (const Entry& entry : entries) {
@@ -516,7 +516,8 @@ GlobalShadow::LastAccess GlobalShadow::note(Cell& cell, const LastAccess& self, 
                                             const BlockOrder& order, const GridOrder& others) {
     // A thread that has accessed a word atomically is ordered after earlier atomic accesses to it.
     const LastAccess& last = cell.last_reader;
-    const bool own_atomic = last.bytes != 0 && !is_plain(last.kind) && last.block == self.block;
+    const bool own_atomic =
+        last.bytes != 0 && !is_plain(last.kind) && !of_thread(last.kind) && last.block == self.block;
     const auto bad = [&](const LastAccess& earlier) {
         if ((earlier.bytes & self.bytes) == 0) return false;
         const bool in_conflict = earlier.block == self.block

@@ -22,7 +22,8 @@ namespace cuda_on_cpu::inspector {
 
 using Address = std::uintptr_t;
 
-// `atomic` reads and writes. Those of a block are atomic only among the threads of one block.
+// `atomic` reads and writes. Those of a block are atomic only among the threads of one block, and
+// those of a thread order and protect nothing among threads.
 enum class AccessKind : std::uint8_t {
     load,
     store,
@@ -34,6 +35,9 @@ enum class AccessKind : std::uint8_t {
     block_atomic_load,
     block_atomic,
     block_atomic_store,
+    thread_atomic_load,
+    thread_atomic,
+    thread_atomic_store,
 };
 inline bool is_plain(AccessKind kind) {
     return kind <= AccessKind::store;
@@ -41,8 +45,12 @@ inline bool is_plain(AccessKind kind) {
 inline bool is_volatile(AccessKind kind) {
     return kind == AccessKind::volatile_load || kind == AccessKind::volatile_store;
 }
+inline bool of_thread(AccessKind kind) {
+    return kind >= AccessKind::thread_atomic_load;
+}
+// Is it atomic for more than one thread?
 inline bool is_atomic(AccessKind kind) {
-    return kind >= AccessKind::atomic_load;
+    return kind >= AccessKind::atomic_load && !of_thread(kind);
 }
 inline bool of_block(AccessKind kind) {
     return kind >= AccessKind::block_atomic_load;
@@ -54,9 +62,14 @@ inline AccessKind in_block(AccessKind kind) {
     return is_atomic(kind) && !of_block(kind) ? static_cast<AccessKind>(static_cast<unsigned>(kind) + kApart)
                                               : kind;
 }
+inline AccessKind in_thread(AccessKind kind) {
+    constexpr unsigned kApart =
+        static_cast<unsigned>(AccessKind::thread_atomic) - static_cast<unsigned>(AccessKind::block_atomic);
+    return is_atomic(kind) ? static_cast<AccessKind>(static_cast<unsigned>(in_block(kind)) + kApart) : kind;
+}
 inline bool is_load(AccessKind kind) {
     return kind == AccessKind::load || kind == AccessKind::volatile_load || kind == AccessKind::atomic_load ||
-           kind == AccessKind::block_atomic_load;
+           kind == AccessKind::block_atomic_load || kind == AccessKind::thread_atomic_load;
 }
 // A write that is no atomic access.
 inline bool is_store(AccessKind kind) {
@@ -66,19 +79,20 @@ inline bool writes(AccessKind kind) {
     return !is_load(kind);
 }
 inline bool reads(AccessKind kind) {
-    return is_load(kind) || kind == AccessKind::atomic || kind == AccessKind::block_atomic;
+    return is_load(kind) || kind == AccessKind::atomic || kind == AccessKind::block_atomic ||
+           kind == AccessKind::thread_atomic;
 }
-// Plain accesses conflict with more accesses than volatile ones, and these with more than atomic
-// ones.
+// Plain accesses conflict with more accesses than volatile ones and atomic ones of a thread, and
+// these with more than atomic ones.
 inline unsigned strength(AccessKind kind) {
-    return is_plain(kind) ? 0 : is_volatile(kind) ? 1 : 2;
+    return is_plain(kind) ? 0 : is_atomic(kind) ? 2 : 1;
 }
 // Are two unordered accesses to the same bytes by threads of one block a race? A volatile read
 // beside an atomic access is none: PTX takes it for a relaxed one.
 inline bool conflict(AccessKind a, AccessKind b) {
     if (!writes(a) && !writes(b)) return false;
-    return strength(a) + strength(b) < 3 || (is_volatile(a) && writes(a) && is_atomic(b)) ||
-           (is_volatile(b) && writes(b) && is_atomic(a));
+    return strength(a) + strength(b) < 3 || (strength(a) == 1 && writes(a) && is_atomic(b)) ||
+           (strength(b) == 1 && writes(b) && is_atomic(a));
 }
 // The same for threads of two blocks.
 inline bool conflict_between_blocks(AccessKind a, AccessKind b) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <new>
 
 #include "on_device.cuh"
 
@@ -36,6 +37,12 @@ __global__ void allocate_objects(int n, int* constructed, int* failed) {
     for (int i = 0; i < n; ++i)
         if (new Counted(constructed) == nullptr) atomicAdd(failed, 1);
 }
+#ifdef CUDA_ON_CPU  // nvcc has no such operator in device code
+__global__ void allocate_without_exceptions(int n, int* constructed, int* failed) {
+    for (int i = 0; i < n; ++i)
+        if (new (std::nothrow) Counted(constructed) == nullptr) atomicAdd(failed, 1);
+}
+#endif
 __global__ void allocate_arrays(int n, int* failed) {
     for (int i = 0; i < n; ++i)
         if (new float4[4096] == nullptr) atomicAdd(failed, 1);
@@ -104,6 +111,15 @@ TEST(DeviceHeap, GivesNullForObjectsAndArrays) {
         failures(64 * kMegabyte, [](int* constructed,
                                     int* failed) { allocate_objects<<<1, 32>>>(100, constructed, failed); }),
         0);
+#ifdef CUDA_ON_CPU
+    const int without_exceptions = failures(8 * kMegabyte, [](int* constructed, int* failed) {
+        allocate_without_exceptions<<<1, 32>>>(100, constructed, failed);
+    });
+    EXPECT_GT(without_exceptions, 1000);
+    EXPECT_LT(without_exceptions, 3200);
+    EXPECT_EQ(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 64 * kMegabyte), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+#endif
     const int arrays =
         failures(8 * kMegabyte, [](int*, int* failed) { allocate_arrays<<<1, 32>>>(8, failed); });
     EXPECT_GE(arrays, 256 - 128);

@@ -809,8 +809,15 @@ TEST(HostNames, VariablesAsArgumentsBecomeTheHostsOwn) {
            "void f() { cudaMemcpy(::cuda_on_cpu::host_value(a, \"a\"), h, 4, k); }");
     expect("void f() { cudaMemset((void*)&c, 0, 4); }",
            "void f() { cudaMemset((void*)&::cuda_on_cpu::host_shadow(c, \"c\"), 0, 4); }");
+    expect("namespace n { __device__ int g; } void f() { cudaMemcpy(&n::g, h, 4, k); }",
+           "namespace n { static __attribute__((used)) int g; } void f() { "
+           "cudaMemcpy(&::cuda_on_cpu::host_shadow(n::g, \"n::g\"), h, 4, k); }");
+    expect("void f() { cudaMemset(&::c, 0, 4); }",
+           "void f() { cudaMemset(&::cuda_on_cpu::host_shadow(::c, \"::c\"), 0, 4); }");
     for (const char* same :
-         {"void f() { cudaMemcpyToSymbol(a, h, 4); g(a); }", "void f(int* a) { cudaMemcpy(a, h, 4, k); }",
+         {"namespace n { int a[4]; } void f() { cudaMemcpy(n::a, h, 4, k); }",
+          "struct S { static int a[4]; }; void f() { cudaMemcpy(S::a, h, 4, k); }",
+          "void f() { cudaMemcpyToSymbol(a, h, 4); g(a); }", "void f(int* a) { cudaMemcpy(a, h, 4, k); }",
           "void f() { int* a = g(); cudaMemcpy(a, h, 4, k); }",
           "void f() { cudaMemcpy(p, h, sizeof(a), k); cudaMemcpy(s.a, n::a, 4, k); }",
           "void S::f() { cudaMemcpy(x, h, 4, k); }",
@@ -826,20 +833,29 @@ TEST(HostNames, VariablesInDeviceCodeStay) {
 
 TEST(HostNames, FunctionsAreNamed) {
     const std::string file =
-        "__device__ float f(float x) { return x; } __device__ int g(); __host__ __device__ int h();\n";
+        "__device__ float f(float x) { return x; } __device__ int g(); __host__ __device__ int h(); "
+        "namespace "
+        "n { __device__ int i() { return 1; } } struct S { static __device__ int s() { return 1; } };"
+        "template <class T> __device__ T c(T x) { return x; }\n";
     const auto warnings_of = [&](const std::string& input) {
         std::vector<translator::Warning> warnings;
         translate(file + input, Dialect::gnu, translator::SharedArrays::plain,
                   translator::DeviceVariables::own, &warnings);
         return warnings.size();
     };
-    for (const char* wrong : {"void t() { P p = f; }", "void t() { P p = &f; P q = f; }",
-                              "void t() { P p[] = {g}; }", "P t() { return f; }", "void t() { use(1, f); }"})
+    for (const char* wrong :
+         {"void t() { P p = f; }", "void t() { P p = &f; P q = f; }", "void t() { P p[] = {g}; }",
+          "void t() { P p = n::i; }", "void t() { P p = &S::s; }", "void t() { P p = &c<int>; }",
+          "void t() { P p = ::f; }", "P t(bool b) { return b ? f : nullptr; }",
+          "P t(bool b) { return b ? nullptr : &f; }", "P t() { return f; }", "void t() { use(1, f); }"})
         EXPECT_EQ(warnings_of(wrong), 1u) << wrong;
     for (const char* right :
          {"__device__ P p = f;", "__device__ P p[] = {f, g};", "__device__ P p[2]{&f};",
           "struct S { P p; }; __constant__ S s = {f};",
           "namespace s __attribute__((visibility(\"default\"))) { enum class E : int { a, f, b }; }",
+          "void t() { P p = m::f; int s = 1; use(s, S::t); }", "void t() { bool b = c < 3; }",
+          "void t() { P p = m::f; }", "void t() { P p = b ? h : m::f; }",
+          "void t() { switch (n) { case f: break; } }", "void t() { for (P f : all) use(1); }",
           "__device__ void t() { P p = f; }", "void t() { k<f><<<1, 1>>>(); k<1, f>(2); }",
           "void t() { P p = h; decltype(f) q; use(sizeof(f)); }", "void t(P f) { P p = f; }",
           "void t() { auto f = 1; use(f); }", "void t() { s.f = 1; use(s.f); n::f(f_of(1)); }"})

@@ -86,11 +86,21 @@ class HostNames : Rewriter {
     bool is_device_argument(std::size_t i) const;
     bool is_value(std::size_t i) const;
     bool is_of_host(std::size_t name) const;
+    std::size_t begin_of_qualified(std::size_t name) const;
+    std::string with_qualifiers(std::size_t name) const;
+    int arguments_in(std::size_t open, std::size_t close) const;
+    bool ends_condition(std::size_t colon) const;
+    bool names_device_entity(std::size_t qualified) const;
     bool in_body(std::size_t i) const;
     bool declares(std::size_t name) const;
     void find_device_functions();
 
-    std::optional<std::map<std::string_view, int>> device_functions_;
+    struct DeviceFunction {
+        int count = 0;       // definitions
+        int parameters = 0;  // of its template
+    };
+    std::optional<std::map<std::string_view, DeviceFunction>> device_functions_;
+    std::optional<std::map<std::string_view, DeviceFunction>> device_members_;
 };
 
 // Shifts by 32 bits and more.

@@ -151,10 +151,7 @@ std::string Translation::run() {
             translate_word(i);
             if (tokens_.is(tokens_.next(i), "<")) loose_names_.add_template_keyword(i);
             loose_names_.qualify_own_type(i);
-            if (const std::size_t behind = tokens_.next(i);
-                tokens_.is(behind, ";") || tokens_.is(behind, ",") || tokens_.is(behind, ")") ||
-                tokens_.is(behind, "}"))
-                host_names_.replace_function(i);
+            host_names_.replace_function(i);
         } else if (token.is("<") && launches_.is_launch_bracket(i, "<") &&
                    !tokens_.is(tokens_.previous(i), "operator")) {
             launches.push_back(i);
@@ -306,15 +303,21 @@ void Translation::replace_function(std::size_t i, const std::string& text) {
 void Translation::allocate_from_heap(std::size_t i) {
     if (!allocates_in_device_code(i)) return;
     const std::size_t before = tokens_.previous(i);
-    if (tokens_[i].is("malloc"))
+    const std::size_t open = tokens_.next(i);
+    // `new (std::nothrow) T`; with another argument it is given its memory.
+    const bool has_argument = tokens_.is(open, "(");
+    if (tokens_[i].is("malloc")) {
         replace_function(i, "::cuda_on_cpu::heap_malloc");
-    else if (tokens_.is(tokens_.next(i), "("))
         return;
-    else if (!has_own_new())
+    }
+    if (has_argument && !tokens_.is(tokens_.previous(closing(open)), "nothrow")) return;
+    if (!has_own_new()) {
         replace_function(i, "::new (::cuda_on_cpu::OnHeap())");
-    else if (!tokens_.is(before, "*") && !tokens_.is(before, ")") &&
-             !(tokens_.is(before, ":") && tokens_.is(tokens_.previous(before), ":")))
+        if (has_argument) erase({open, closing(open) + 1});
+    } else if (!tokens_.is(before, "*") && !tokens_.is(before, ")") &&
+               !(tokens_.is(before, ":") && tokens_.is(tokens_.previous(before), ":"))) {
         text_[i] = "::cuda_on_cpu::OwnNew() ->* new";
+    }
 }
 
 void Translation::give_back_to_heap(std::size_t i) {

@@ -195,8 +195,9 @@ template <class T>
 requires(cuda_on_cpu::word<T> || std::same_as<T, float>) __forceinline__ T
     atomicExch(T* address, std::type_identity_t<T> value) {
     cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
+    const unsigned number = cuda_on_cpu::next_atomic_may_be_unused();
     const T old = cuda_on_cpu::AtomicWord<T>(*address).exchange(value, cuda_on_cpu::MemoryOrder::relaxed);
-    return cuda_on_cpu::hint_if_unchanged<T>(old, value);
+    return cuda_on_cpu::result_of_exchange(cuda_on_cpu::hint_if_unchanged<T>(old, value), number);
 }
 
 template <class T>

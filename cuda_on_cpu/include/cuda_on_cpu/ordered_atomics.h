@@ -60,7 +60,8 @@ struct AtomicScope {
 
 // Announces the scope of the access that follows at once.
 __forceinline__ void announce(AtomicScope scope) {
-    next_atomic_in_block(scope.value == __NV_THREAD_SCOPE_THREAD || scope.value == __NV_THREAD_SCOPE_BLOCK);
+    next_atomic_in_block(scope.value == __NV_THREAD_SCOPE_BLOCK);
+    next_atomic_in_thread(scope.value == __NV_THREAD_SCOPE_THREAD);
 }
 
 // The stronger one of the two orders of a compare-and-exchange applies.
@@ -138,9 +139,10 @@ __forceinline__ Bits atomic_exchange(Bits& place, Bits value, MemoryOrder order,
         return old;
     } else {
         announce(scope);
+        const unsigned number = next_atomic_may_be_unused();
         const Bits old = AtomicWord<Bits>(place).exchange(value, order);
         if (old == value) spin_hint();
-        return old;
+        return result_of_exchange(old, number);
     }
 }
 

@@ -217,9 +217,11 @@ __forceinline__ Bits<T> atom(std::uint64_t address, Bits<T> b, Site site = Site:
     auto* const place = static_cast<Bits<T>*>(place_of<T, 1, kSpace>(address, site));
     note(AtomicKind::ordered, place);
     Bits<T> old;
+    [[maybe_unused]] unsigned number = 0;
     if constexpr (kOp == Op::add && !T::kFloat) {
         old = atomic_at<kScope>(*place).fetch_add(b, kOrder<F>);
     } else if constexpr (kOp == Op::exch) {
+        number = next_atomic_may_be_unused();
         old = atomic_at<kScope>(*place).exchange(b, kOrder<F>);
     } else {
         next_atomic_in_block(kScope == Scope::cta);
@@ -229,6 +231,7 @@ __forceinline__ Bits<T> atom(std::uint64_t address, Bits<T> b, Site site = Site:
     constexpr bool kMayWait =
         kOp != Op::min && kOp != Op::max && kOp != Op::inc && kOp != Op::dec && !T::kFloat;
     if (kMayWait && changed<T, kOp>(old, b) == old) spin_hint();
+    if constexpr (kOp == Op::exch) return result_of_exchange(old, number);
     return old;
 }
 template <class T, Space kSpace, unsigned F, Scope kScope>

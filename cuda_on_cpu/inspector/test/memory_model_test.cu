@@ -825,21 +825,92 @@ TEST(Volatile, AFlagIsARaceAndWhatFencesGuardIsNone) {
     }
 }
 
+// ---- Atomics of thread scope ------------------------------------------------------------------------
+
+template <bool kShared>
+__global__ void count_in_thread_scope(int* count, bool one_word) {
+    __shared__ int counts[64];
+    counts[threadIdx.x] = 0;
+    __syncthreads();
+    int* const all = kShared ? counts : count;
+    cuda::atomic_ref<int, cuda::thread_scope_thread>(all[one_word ? 0 : threadIdx.x]).fetch_add(1);
+}
+__global__ void beside_thread_scope(int* count) {
+    if (threadIdx.x == 0) {
+        atomicAdd(count, 1);
+    } else if (threadIdx.x == 32) {
+        cuda::atomic_ref<int, cuda::thread_scope_thread>(count[0]).fetch_max(1);
+    }
+}
+
+TEST(ThreadScope, IsAtomicForItsThreadAlone) {
+    EXPECT_KINDS("race;", [](const Words& at) { count_in_thread_scope<false><<<1, 64>>>(at(0), true); });
+    EXPECT_KINDS("race;", [](const Words& at) { count_in_thread_scope<true><<<1, 64>>>(at(0), true); });
+    EXPECT_KINDS("race_between_blocks;",
+                 [](const Words& at) { count_in_thread_scope<false><<<2, 1>>>(at(0), true); });
+    EXPECT_KINDS("race;", [](const Words& at) { beside_thread_scope<<<1, 64>>>(at(0)); });
+    EXPECT_KINDS("", [](const Words& at) { count_in_thread_scope<false><<<1, 64>>>(at(0), false); });
+    EXPECT_KINDS("", [](const Words& at) { count_in_thread_scope<true><<<1, 64>>>(at(0), false); });
+}
+
 // ---- Words that are written without being read -----------------------------------------------------
 
-template <bool kUsed>
+enum class Exchange { function, reference, object, ptx };
+template <Exchange kExchange>
+__forceinline__ __device__ int set_to_one(int* flag) {
+    using enum Exchange;
+    int old = 0;
+    if (kExchange == function) {
+        old = atomicExch(flag, 1);
+    } else if (kExchange == reference) {
+        old = cuda::atomic_ref<int, cuda::thread_scope_device>(*flag).exchange(1);
+    } else if (kExchange == object) {
+        old = reinterpret_cast<cuda::atomic<int, cuda::thread_scope_device>*>(flag)->exchange(1);
+    } else {
+        asm volatile("atom.exch.b32 %0, [%1], 1;" : "=r"(old) : "l"(flag) : "memory");
+    }
+    return old;
+}
+template <Exchange kExchange, bool kUsed>
 __global__ void set(int* flag, int* out) {
-    if (kUsed)
-        out[0] = atomicExch(flag, 1);
-    else
-        atomicExch(flag, 1);
+    const int old = set_to_one<kExchange>(flag);
+    if (kUsed) out[0] = old;
+}
+__global__ void set_in_a_statement(int* flag) {
+    atomicExch(flag, 1);
+    cuda::atomic_ref<int, cuda::thread_scope_device>(flag[1]).exchange(1);
+}
+template <bool kUsed>
+__global__ void set_shared(int* out) {
+    __shared__ int flags[2];
+    const int old = atomicExch(&flags[0], 1);
+    const int other = cuda::atomic_ref<int, cuda::thread_scope_block>(flags[1]).exchange(2);
+    if (kUsed) out[0] = old + other;
+}
+// What an earlier exchange of the same word wrote.
+__global__ void set_twice(int* flag, int* out) {
+    atomicExch(flag, 1);
+    out[0] = atomicExch(flag, 2);
 }
 
 TEST(Exchange, DoesNotReadIfItsResultIsUnused) {
     int* memory = nullptr;
-    ASSERT_EQ(cudaMalloc(&memory, 8), cudaSuccess);
-    EXPECT_KINDS("", [&](const Words& at) { set<false><<<1, 1>>>(memory, at(0)); });
-    EXPECT_KINDS("uninitialised_read;", [&](const Words& at) { set<true><<<1, 1>>>(memory + 1, at(0)); });
+    ASSERT_EQ(cudaMalloc(&memory, 64), cudaSuccess);
+    using enum Exchange;
+    const char* const kUnwritten = "uninitialised_read;";
+    int* next = memory;
+#define EXPECT_OF(...)                                                                            \
+    EXPECT_KINDS("", [&](const Words& at) { set<__VA_ARGS__, false><<<1, 1>>>(next++, at(0)); }); \
+    EXPECT_KINDS(kUnwritten, [&](const Words& at) { set<__VA_ARGS__, true><<<1, 1>>>(next++, at(0)); })
+    EXPECT_OF(function);
+    EXPECT_OF(reference);
+    EXPECT_OF(object);
+    EXPECT_OF(ptx);
+#undef EXPECT_OF
+    EXPECT_KINDS("", [&](const Words&) { set_in_a_statement<<<1, 1>>>(next); });
+    EXPECT_KINDS("", [&](const Words& at) { set_twice<<<1, 1>>>(next + 2, at(0)); });
+    EXPECT_KINDS("", [](const Words& at) { set_shared<false><<<1, 1>>>(at(0)); });
+    EXPECT_KINDS(kUnwritten, [](const Words& at) { set_shared<true><<<1, 1>>>(at(0)); });
     cudaFree(memory);
 }
 
@@ -865,6 +936,39 @@ __device__ float max_float(float* p, float v) {
         old = atomicCAS(word, seen, __float_as_int(fmaxf(v, __int_as_float(seen))));
     } while (seen != old);
     return __int_as_float(old);
+}
+__device__ unsigned short add_short(unsigned short* p, unsigned short v) {
+    unsigned short old = *p;
+    unsigned short seen;
+    do {
+        seen = old;
+        old = atomicCAS(p, seen, static_cast<unsigned short>(seen + v));
+    } while (seen != old);
+    return old;
+}
+__global__ void sums_of_shorts(unsigned short* sums) {
+    __shared__ unsigned short part[2];
+    if (threadIdx.x < 2) part[threadIdx.x] = 0;
+    __syncthreads();
+    add_short(&part[threadIdx.x % 2], 1);
+    cuda::atomic_ref<unsigned short, cuda::thread_scope_device> sum(sums[0]);
+    unsigned short seen = sums[0];
+    while (!sum.compare_exchange_weak(seen, seen + 1)) {
+    }
+    __syncthreads();
+    if (threadIdx.x < 2) add_short(&sums[1], part[threadIdx.x]);
+}
+// Threads read what others add to; a thread reads its left neighbour's word and writes its own.
+__global__ void reads_a_short(unsigned short* sum, int* out) {
+    if (threadIdx.x == 32) {
+        out[0] = sum[0];
+    } else if (threadIdx.x == 0) {
+        add_short(sum, 1);
+    }
+}
+__global__ void shifts_shorts(unsigned short* row) {
+    const unsigned short left = row[threadIdx.x];
+    row[threadIdx.x + 1] = left + 1;
 }
 __device__ int shared_and_global;
 __global__ void sums_by_cas(double* sum, float* max) {
@@ -915,6 +1019,10 @@ TEST(CompareAndSwap, TheReadBeforeItIsPartOfIt) {
     EXPECT_KINDS("", [](const Words& at) {
         sums_by_cas<<<4, 64>>>(reinterpret_cast<double*>(at(0)), reinterpret_cast<float*>(at(1)));
     });
+    const auto shorts = [](int* word) { return reinterpret_cast<unsigned short*>(word); };
+    EXPECT_KINDS("", [&](const Words& at) { sums_of_shorts<<<4, 64>>>(shorts(at(0))); });
+    EXPECT_KINDS("race;", [&](const Words& at) { reads_a_short<<<1, 64>>>(shorts(at(0)), at(1)); });
+    EXPECT_KINDS("race;", [&](const Words& at) { shifts_shorts<<<1, 64>>>(shorts(at(0))); });
     EXPECT_KINDS("race;", [](const Words& at) { reads_a_neighbour<<<1, 64>>>(at(0)); });
     EXPECT_KINDS("race;", [](const Words& at) { looks_once_more<<<1, 64>>>(at(0), at(1)); });
     EXPECT_KINDS("race;", [](const Words& at) { stores_plainly<true><<<1, 64>>>(at(0)); });

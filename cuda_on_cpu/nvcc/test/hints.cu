@@ -56,6 +56,9 @@ __global__ void reuse_an_index(int* data) {  // 1024 elements
 
 // ---- Unwritten memory ---------------------------------------------------------------------------
 
+__global__ void subtract_neighbours(const short* x, short* differences) {
+    differences[threadIdx.x] = x[threadIdx.x + 1] - x[threadIdx.x];
+}
 __global__ void add_to_unwritten(float* sum) {
     *sum += 1;
 }
@@ -416,6 +419,15 @@ int main(int count, char** values) {
         cudaMalloc(&data, sizeof host);
         cudaMemset(data, 0, 40 * sizeof(float));
         add<<<1, 32>>>(data, 40);
+    }
+    if (is("shorts_of_minus_three")) {
+        short numbers[33];
+        for (int i = 0; i < 33; ++i)
+            numbers[i] = static_cast<short>(i % 10 < 4 ? -3 * i : i);
+        cudaMemcpy(data, numbers, sizeof numbers, cudaMemcpyHostToDevice);
+        subtract_neighbours<<<1, 32>>>(reinterpret_cast<short*>(data), reinterpret_cast<short*>(data) + 64);
+        cudaMemcpy(numbers, reinterpret_cast<short*>(data) + 64, 32 * sizeof(short), cudaMemcpyDeviceToHost);
+        return 0;
     }
     if (is("unwritten_float") || is("unwritten_shared_double")) {
         cudaFree(data);

@@ -65,30 +65,6 @@ __device__ SkinnyPlace skinny_place(const SkinnyTile<ELEMENTS, PACK>& shape, uns
     }
 }
 
-// PACK adjacent elements by one access.
-template <unsigned PACK, class T>
-__device__ void load_elements(T (&to)[PACK], const T* from) {
-    if constexpr (PACK == 1) {
-        to[0] = *from;
-    } else {
-        const auto pack = course::Pack<T, PACK>::load(from);
-        for (unsigned j = 0; j < PACK; ++j)
-            to[j] = pack.value[j];
-    }
-}
-
-template <unsigned PACK, class T>
-__device__ void store_elements(const T (&from)[PACK], T* to) {
-    if constexpr (PACK == 1) {
-        *to = from[0];
-    } else {
-        course::Pack<T, PACK> pack;
-        for (unsigned j = 0; j < PACK; ++j)
-            pack.value[j] = from[j];
-        pack.store(to);
-    }
-}
-
 // Idea: a tile is as long as it must be to have 4096 elements. On the long side of `in` or of `out`
 // a warp moves adjacent elements of a row, on the other one elements of several short rows, which
 // are adjacent in memory if there is no padding between them.
@@ -107,21 +83,27 @@ __global__ void __launch_bounds__(kThreads)
     const unsigned many = all - first < shape.many ? static_cast<unsigned>(all - first) : shape.many;
     const auto there = [&](SkinnyPlace at) { return at.few < shape.few && at.many < many; };
 
-    T loaded[kEach][PACK] = {};  // all loads are issued before the first value is needed
+    const auto source = [&](SkinnyPlace at) {
+        return FEW_COLS ? &in(first + at.many, at.few) : &in(at.few, first + at.many);
+    };
+    const auto target = [&](SkinnyPlace at) {
+        return FEW_COLS ? &out(at.few, first + at.many) : &out(first + at.many, at.few);
+    };
+
+    T loaded[kEach][PACK];  // all loads are issued before the first value is needed
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
-        const SkinnyPlace at = skinny_place<FEW_COLS>(shape, k, 0);
-        const SkinnyPlace last = skinny_place<FEW_COLS>(shape, k, PACK - 1);
-        const auto element = [&](SkinnyPlace p) {
-            return FEW_COLS ? &in(first + p.many, p.few) : &in(p.few, first + p.many);
-        };
-        if (there(last)) {
-            load_elements(loaded[k], element(at));
-        } else if (there(at)) {
-            for (unsigned j = 0; j < PACK; ++j) {
-                const SkinnyPlace p = skinny_place<FEW_COLS>(shape, k, j);
-                if (there(p)) loaded[k][j] = *element(p);
+        if constexpr (PACK > 1) {
+            if (there(skinny_place<FEW_COLS>(shape, k, PACK - 1))) {
+                const auto pack = course::Pack<T, PACK>::load(source(skinny_place<FEW_COLS>(shape, k, 0)));
+                for (unsigned j = 0; j < PACK; ++j)
+                    loaded[k][j] = pack.value[j];
+                continue;
             }
+        }
+        for (unsigned j = 0; j < PACK; ++j) {
+            const SkinnyPlace at = skinny_place<FEW_COLS>(shape, k, j);
+            if (there(at)) loaded[k][j] = *source(at);
         }
     }
 #pragma unroll
@@ -133,26 +115,21 @@ __global__ void __launch_bounds__(kThreads)
         }
     }
     __syncthreads();
+    const auto turned = [&](SkinnyPlace at) { return tile[at.few * shape.stride + at.many]; };
 #pragma unroll 4
     for (int k = 0; k < kEach; ++k) {
-        T values[PACK] = {};
-#pragma unroll
+        if constexpr (PACK > 1) {
+            if (there(skinny_place<!FEW_COLS>(shape, k, PACK - 1))) {
+                course::Pack<T, PACK> pack;
+                for (unsigned j = 0; j < PACK; ++j)
+                    pack.value[j] = turned(skinny_place<!FEW_COLS>(shape, k, j));
+                pack.store(target(skinny_place<!FEW_COLS>(shape, k, 0)));
+                continue;
+            }
+        }
         for (unsigned j = 0; j < PACK; ++j) {
             const SkinnyPlace at = skinny_place<!FEW_COLS>(shape, k, j);
-            if (there(at)) values[j] = tile[at.few * shape.stride + at.many];
-        }
-        const SkinnyPlace at = skinny_place<!FEW_COLS>(shape, k, 0);
-        const SkinnyPlace last = skinny_place<!FEW_COLS>(shape, k, PACK - 1);
-        const auto element = [&](SkinnyPlace p) {
-            return FEW_COLS ? &out(p.few, first + p.many) : &out(first + p.many, p.few);
-        };
-        if (there(last)) {
-            store_elements(values, element(at));
-        } else if (there(at)) {
-            for (unsigned j = 0; j < PACK; ++j) {
-                const SkinnyPlace p = skinny_place<!FEW_COLS>(shape, k, j);
-                if (there(p)) *element(p) = values[j];
-            }
+            if (there(at)) *target(at) = turned(at);
         }
     }
 }

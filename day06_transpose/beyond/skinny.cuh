@@ -65,9 +65,9 @@ __device__ SkinnyPlace skinny_place(const SkinnyTile<ELEMENTS, PACK>& shape, uns
     }
 }
 
-// Idea: a tile is as long as it must be to have 4096 elements. On the long side of `in` or of `out`
-// a warp moves adjacent elements of a row, on the other one elements of several short rows, which
-// are adjacent in memory if there is no padding between them.
+// Idea: a tile is as long as it must be to have ELEMENTS elements. On the long side of `in` or of
+// `out` a warp moves adjacent elements of a row, on the other one elements of several short rows,
+// which are adjacent in memory if there is no padding between them.
 // Cost removed: lanes without an element, and blocks that move few of them.
 // Still limits it: not profiled.
 //

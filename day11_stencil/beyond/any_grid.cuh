@@ -24,7 +24,8 @@ struct Arms {
 // stay in registers, neighbours along x and y come from the L1 cache.
 // Cost removed: idle multiprocessors, for small grids; loads of parts of sectors, for rows that are
 // not aligned.
-// Still limits it: L1: 2 kRadius loads per cell along x, 2 kRadius / kRows along y.
+// Still limits it: not profiled. A cell takes 2 kRadius loads along x and 2 kRadius / kRows along
+// y, from L1 where they hit.
 template <int kRadius, int kAxes, int kRows, int kCols>
 __global__ __launch_bounds__(256) void stencil_march_star(const float* __restrict__ in,
                                                           float* __restrict__ out, Grid grid,
@@ -114,7 +115,7 @@ __global__ __launch_bounds__(256) void stencil_march_star(const float* __restric
 
 // The same for the box: three cells of kRows + 2 rows of each plane are kept, where
 // stencil_register_tiled_box keeps nine for one row.
-// Still limits it: L1: 3 + 6 / kRows loads per cell.
+// Still limits it: not profiled. A cell takes 3 + 6 / kRows loads.
 template <int kRows>
 __global__ __launch_bounds__(256) void stencil_march_box(const float* __restrict__ in,
                                                          float* __restrict__ out, Grid grid, Box box,
@@ -162,8 +163,8 @@ __global__ __launch_bounds__(256) void stencil_march_box(const float* __restrict
 }
 
 // Enqueues `kernel`, whose threads have `rows` x `cols` cells of each plane, in blocks of 256
-// threads. Marches are as short as it takes to give each multiprocessor 1,024 threads, and at most
-// `most_planes` long: beyond that, a longer march did not pay on an H200.
+// threads. Marches are as long as they can be with 1,024 threads for each multiprocessor, and at
+// most `most_planes`: longer ones did not pay on an H200.
 template <class Kernel, class Weights>
 void launch_march(Kernel* kernel, int rows, int cols, int most_planes, const float* in, float* out,
                   const Grid& grid, const Weights& weights, cudaStream_t stream) {

@@ -1,6 +1,5 @@
 // The host code of the radix sorts by digits of eight bits: argument checks and the row of passes.
-// The kernels and their launches are in onesweep.cuh, segments.cuh
-// and few_keys.cuh.
+// The kernels and their launches are in onesweep.cuh, segments.cuh and few_keys.cuh.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -229,7 +228,7 @@ void sort_segments(DeviceSpan<const Key> in, DeviceSpan<const std::uint64_t> off
                        .offsets = offsets.data(),
                        .count = segments,
                        .code = key_code<Key>(direction)};
-    // For so few keys each launch takes as long as the sort.
+    // So few keys take one launch instead of one for each kind of length.
     if (n <= kMostFewKeys) {
         launch_sort_few_segments(all, n, stream);
         CUDA_CHECK_LAUNCH();

@@ -1,5 +1,4 @@
-// Day 29, beyond: caches of few keys. There equal_shares takes longer to find its share, and to
-// start a second kernel, than to attend.
+// Day 29, beyond: caches of few keys, for which one kernel is enough.
 #pragma once
 
 #include "async_ring.cuh"
